@@ -39,6 +39,8 @@ struct collect_options {
 	const char *program_path;	/* by collect_find() */
 	char *const *argv;		/* of the program, NULL at the end */
 	void (*progress)(uint64_t elapsed_ns, uint64_t events, void *arg);	/* at most 4 times a second; NULL: none */
+	/* once, when the program runs and the session exists: the recording gets its name with the PID then. NULL: none */
+	void (*started)(uint32_t pid, void *arg);
 	/* with duration_ns or an interrupt: called when measuring has ended and the session is complete, while the program
 	 * runs on; then collect_run() waits for it. NULL: none */
 	void (*measured)(void *arg);
