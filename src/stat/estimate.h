@@ -22,10 +22,21 @@ struct estimate estimate_share(uint64_t k, uint64_t n);
  */
 struct estimate estimate_mean(uint64_t n, double sum, double sum_squared);
 
+/**
+ * estimate_t975 - quantile of Student's t distribution at 0.975
+ * @nu: degrees of freedom, at least 1
+ *
+ * Error: below 1e-9.
+ */
+double estimate_t975(uint64_t nu);
+
 /** estimate_scale - times an exact factor >= 0 */
 struct estimate estimate_scale(struct estimate e, double factor);
 
-/** estimate_add - sum of two independent estimates (half widths added in quadrature, each side apart) */
+/**
+ * estimate_add - sum of two independent estimates (half widths added in quadrature, each side apart); n is the smaller one;
+ * not known if one is not
+ */
 struct estimate estimate_add(struct estimate a, struct estimate b);
 
 #endif
