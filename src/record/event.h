@@ -67,4 +67,21 @@ static inline uint64_t event_low(uint64_t word)
 	return word & EVENT_MASK(EVENT_SIZE_BITS);
 }
 
+/* EVENT_TIME, EVENT_THREAD and EVENT_WIDE have one argument that is wider than a field: event_word(op, 0, 0, argument). */
+static inline uint64_t event_ticks(uint64_t word)
+{
+	return word & EVENT_MASK(61);
+}
+
+static inline uint32_t event_tid(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+/* What EVENT_WIDE adds to the size of the ALLOC or FREE that follows. */
+static inline uint64_t event_wide(uint64_t word)
+{
+	return (word & EVENT_MASK(38)) << EVENT_SIZE_BITS;
+}
+
 #endif
