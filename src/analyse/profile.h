@@ -89,6 +89,7 @@ struct profile_note { const char *code, *text, *next; };	/* next NULL: none */
 struct cost_line {
 	const char *what;			/* "sample", "malloc record" ... */
 	struct estimate unit_ns;
+	double stack_ns, write_ns;		/* parts of unit_ns.value; 0: not told apart */
 	uint64_t times;
 	double cpu_ns;				/* unit_ns.value times times */
 	const char *how;			/* "timed 1 in 64 in the agent" */
@@ -124,6 +125,7 @@ struct profile {
 	/* cost of measuring */
 	struct estimate cost_ratio;
 	double cost_cpu_ns;
+	uint64_t collector_cpu_ns;		/* tare's own processes beside the program: neither in cost_cpu_ns nor in cpu_ns */
 	uint64_t memory_bytes;
 	uint32_t ncosts;
 	struct cost_line *costs;
