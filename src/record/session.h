@@ -119,6 +119,7 @@ struct rec_counters {
 	uint64_t lost_heap_events;		/* no room; their bytes: */
 	uint64_t lost_alloc_bytes;
 	uint64_t samples, lost_samples;
+	uint64_t tare_samples;			/* fell into tare's own work: the program's CPU time they are not */
 	uint64_t truncated_stacks, broken_stacks;
 	uint64_t nested_events;			/* hooks entered from inside tare: not recorded */
 	uint64_t memory_bytes;			/* tare's memory in the process */

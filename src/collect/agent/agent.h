@@ -1,0 +1,192 @@
+/* agent.h - inside the measured process: what the agent's parts share
+ *
+ * All code here runs in somebody else's program. It never allocates from that program's heap, takes no lock, prints
+ * nothing, never ends the process, and leaves errno alone (system calls are made without libc's wrappers). What fails is
+ * counted in the arena.
+ */
+#ifndef TARE_AGENT_AGENT_H
+#define TARE_AGENT_AGENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "arch/arch.h"
+#include "base/util.h"
+#include "collect/shared.h"
+#include "walk/walk.h"
+
+#define HOOK __attribute__((visibility("default")))
+#define HOT __attribute__((hot))
+#define COLD __attribute__((cold, noinline))
+
+static inline long arch_syscall1(long n, long a)
+{
+	return arch_syscall4(n, a, 0, 0, 0);
+}
+
+static inline long arch_syscall2(long n, long a, long b)
+{
+	return arch_syscall4(n, a, b, 0, 0);
+}
+
+static inline long arch_syscall3(long n, long a, long b, long c)
+{
+	return arch_syscall4(n, a, b, c, 0);
+}
+
+/** struct log - the writing end of a log; private to its thread */
+struct log {
+	struct shared_log_piece *piece;	/* NULL: none yet */
+	uint32_t at;			/* next word of it */
+};
+
+/** struct stack_nodes - a thread's walks of one kind, with the call-tree node of each frame of the last one */
+struct stack_nodes {
+	uint32_t epoch;			/* of the node table that node[] belongs to */
+	enum walk_end end;		/* of the last walk */
+	uint32_t node[WALK_MAX + 1];	/* parallel to walk.pc[]; node[WALK_MAX] is the root */
+	struct walk_state walk;
+};
+
+/** struct thread - what the agent keeps for one thread; never freed, used again when the thread is gone */
+struct thread {
+	struct shared_thread *shared;
+	struct thread *next;		/* in the list of all; never changes once set */
+	bool busy;			/* inside a hook */
+	bool urgent_blocked;		/* the program believes that it blocks the sampling signal */
+	uint32_t tid;
+
+	/* heap */
+	struct log heap_log;
+	uint32_t since_stamp;		/* events since now_ticks was read */
+	uint32_t until_timed;		/* allocations until one is timed */
+	uint32_t until_timed_free;
+	uint64_t now_ticks;		/* time as of the last reading */
+	uint64_t coarse_ticks;		/* shared clock as of the last EVENT_TIME */
+	int64_t net_bytes;		/* change of live bytes since the last EVENT_TIME */
+	uintptr_t last_alloc;		/* most recent block, for "temporary" */
+	struct stack_nodes heap_stack;
+
+	/* cpu */
+	struct log cpu_log;
+	void *perf_page;		/* keeps the sampling event alive; NULL: none */
+	bool first_phase;		/* the first sample has not come yet */
+	int timer;			/* kernel timer id + 1 where perf events are not permitted; 0: none */
+	uint64_t cpu_start_ns, cpu_last_ns;	/* thread CPU clock at start and at the last sample */
+	uint64_t cpu_accounted;		/* periods accounted for */
+	uint64_t first_period_ns;
+	struct stack_nodes cpu_stack;
+
+	/* start of a thread made by pthread_create */
+	void *(*start)(void *);
+	void *start_arg;
+};
+
+/** struct agent - of this process */
+struct agent {
+	unsigned char *window;		/* of the arena; NULL: the agent is inert */
+	struct shared_header *shared;
+	struct shared_process *process;
+	bool heap;			/* allocations are recorded */
+	uint32_t first_node;		/* of this process: smaller ones are inherited */
+	uint64_t tick_cost;
+	_Atomic(struct thread *) threads;
+};
+
+extern struct agent agent;
+extern __thread struct thread *agent_thread;	/* NULL: this thread has not been met */
+
+/* start.c */
+/** agent_start - prepares the agent if it was not; Context: the first hook or the constructor, one thread only */
+void agent_start(void);
+void agent_after_fork(void);
+
+/* memory.c */
+/** arena_take - @size zeroed bytes of the arena (at most a quarter of an extent), aligned to 64; 0: no room */
+uint64_t arena_take(size_t size);
+static inline void *arena_at(uint64_t offset)
+{
+	return agent.window + offset;
+}
+/** private_map - zeroed private memory, never given back; NULL: none to be had */
+void *private_map(size_t bytes);
+
+/* log.c */
+/** log_room - makes sure that @n (at most 3) words can be written; Return: false: no room, the event is lost */
+bool log_room_slow(struct thread *t, struct log *log, enum shared_log_index index, uint32_t n);
+
+static inline bool log_room(struct thread *t, struct log *log, enum shared_log_index index, uint32_t n)
+{
+	if (LIKELY(log->piece && log->at + n <= SHARED_LOG_WORDS))
+		return true;
+	return log_room_slow(t, log, index, n);
+}
+
+static inline void log_put(struct log *log, uint64_t word)
+{
+	atomic_store_explicit(&log->piece->words[log->at++], word, memory_order_release);
+}
+
+/* nodes.c */
+/** nodes_of_stack - the call-tree node of the walk that @s holds; Cost: a look-up for each frame that was not kept */
+uint32_t nodes_of_stack(struct stack_nodes *s, struct shared_thread *counters);
+void nodes_restart(void);	/* addresses may mean something else from now on: no node is found again */
+int nodes_init(void);
+
+/* objects.c */
+void objects_met(const struct walk_object *object);	/* walk_on_object() */
+void objects_init(void);
+void objects_after_fork(void);
+
+/* shadow.c */
+/** A live block: node, size, time. 0 is "no block". */
+struct block {
+	uint32_t node;
+	uint32_t age_time;
+	uint64_t size;
+	bool live;
+};
+int shadow_init(unsigned granule_shift);
+void shadow_put(uintptr_t address, const struct block *block);
+/** shadow_take - the block at @address, which is forgotten */
+struct block shadow_take(uintptr_t address);
+enum { AGE_BITS = 20 };
+
+/* threads.c */
+/** thread_attach - finds or makes the state of the calling thread; NULL: no memory */
+struct thread *thread_attach(void);
+struct thread *thread_acquire(void);
+void threads_after_fork(void);
+void threads_init(void);
+
+static inline struct thread *thread_here(void)
+{
+	struct thread *t = agent_thread;
+
+	return LIKELY(t != NULL) ? t : thread_attach();
+}
+
+/* heap_record.c */
+void heap_allocated(struct thread *t, const void *p, size_t size, const struct walk_start *start);
+void heap_failed(struct thread *t);
+/** heap_freeing - to be called before the block is given back */
+void heap_freeing(struct thread *t, const void *p);
+/** heap_moving, heap_moved - before and after a realloc: the old block is forgotten, then counted as freed or put back */
+struct block heap_moving(const void *p);
+void heap_moved(struct thread *t, const void *old, const struct block *block, const void *p, size_t size,
+		const struct walk_start *start);
+
+/* heap_hooks.c */
+void hooks_init(void);
+extern bool hooks_foreign_new;	/* operator new does not come to malloc */
+
+/* sampler.c */
+void sampler_init(void);
+void sampler_start(struct thread *t);	/* of the calling thread */
+void sampler_forget(struct thread *t);	/* the thread is gone, or this is a child of fork */
+enum { SAMPLER_SIGNAL = 23 };		/* SIGURG: ignored by default, so that one that arrives after exec does no harm */
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * sampler - CPU samples by a timer of each thread's CPU time
+ *
+ * A perf event of the thread's task clock, in user mode, sends the thread a signal each period. The descriptor is closed at
+ * once: a mapping of the event's page keeps the event alive, so the program sees no descriptor and cannot close it by
+ * closing all. Samples are taken in user mode alone: a signal that arrives in a system call would make it return EINTR,
+ * and change the program. What passed in the kernel is told by the thread's CPU clock: periods that brought no sample.
+ *
+ * Where perf events are not permitted a POSIX timer of the thread's CPU clock does the same, at the rate of the kernel's tick.
+ *
+ * The signal is SIGURG, since one that arrives when exec has removed the handler is ignored. The program's own use of it
+ * goes on: signal_hooks.c.
+ */
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "collect/agent/agent.h"
+#include "collect/agent/signals.h"
+
+enum { PAGE = 4096 };
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	arch_syscall2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static bool perf_arm(struct thread *t, uint64_t period_ns)
+{
+	struct perf_event_attr attr;
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = (int)t->tid };
+	long fd, page;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	attr.sample_period = period_ns;
+	attr.exclude_kernel = 1;
+	attr.exclude_hv = 1;
+	attr.wakeup_events = 1;
+	fd = arch_syscall6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	page = -1;
+	if (!arch_syscall3(SYS_fcntl, fd, F_SETOWN_EX, (long)&owner) &&
+	    !arch_syscall3(SYS_fcntl, fd, F_SETSIG, SAMPLER_SIGNAL) &&
+	    !arch_syscall3(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK))
+		page = arch_syscall6(SYS_mmap, 0, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	arch_syscall1(SYS_close, fd);
+	if (page < 0 && page > -PAGE)
+		return false;
+	t->perf_page = (void *)page;
+	return true;
+}
+
+static bool timer_arm(struct thread *t, uint64_t first_ns, uint64_t period_ns)
+{
+	struct sigevent event;
+	struct itimerspec spec = { 0 };
+	int id;
+
+	memset(&event, 0, sizeof(event));
+	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_signo = SAMPLER_SIGNAL;
+	event._sigev_un._tid = (int)t->tid;
+	event.sigev_value.sival_ptr = &agent;	/* how the handler knows its own */
+	if (arch_syscall3(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event, (long)&id))
+		return false;
+	t->timer = id + 1;
+	spec.it_value.tv_nsec = (long)(first_ns % 1000000000u);
+	spec.it_value.tv_sec = (long)(first_ns / 1000000000u);
+	spec.it_interval.tv_nsec = (long)(period_ns % 1000000000u);
+	spec.it_interval.tv_sec = (long)(period_ns / 1000000000u);
+	return !arch_syscall6(SYS_timer_settime, id, 0, (long)&spec, 0, 0, 0);
+}
+
+void sampler_forget(struct thread *t)
+{
+	if (t->perf_page)
+		arch_syscall3(SYS_munmap, (long)t->perf_page, PAGE, 0);
+	if (t->timer)
+		arch_syscall1(SYS_timer_delete, t->timer - 1);
+	t->perf_page = NULL;
+	t->timer = 0;
+}
+
+void sampler_start(struct thread *t)
+{
+	uint64_t period = agent.shared->sample_period_ns;
+	/* a random first phase, so that threads shorter than a period are sampled as often as their time says */
+	uint64_t phase = (arch_ticks() ^ t->tid * 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull >> 11;
+
+	signals_open(t);
+	t->cpu_start_ns = t->cpu_last_ns = thread_cpu_ns();
+	t->cpu_accounted = 0;
+	t->first_period_ns = 10000 + phase % period;
+	t->first_phase = true;
+	if (agent.shared->sampler == SAMPLER_PERF ? perf_arm(t, t->first_period_ns) :
+						    timer_arm(t, t->first_period_ns, period))
+		return;
+	atomic_fetch_or(&agent.process->flags, PROCESS_NO_SAMPLER);
+}
+
+/* Periods that should have brought a sample up to now, this one included. */
+static uint64_t periods_due(const struct thread *t, uint64_t cpu_ns)
+{
+	uint64_t passed = cpu_ns - t->cpu_start_ns;
+
+	return passed < t->first_period_ns ? 1 : 1 + (passed - t->first_period_ns) / agent.shared->sample_period_ns;
+}
+
+static void sample(struct thread *t, const ucontext_t *context)
+{
+	uint64_t begin = arch_ticks(), cpu_ns = thread_cpu_ns(), due = periods_due(t, cpu_ns), missed, took;
+	struct cost_sum *cost = &t->shared->cost[COST_SAMPLE];
+	uint32_t node;
+
+	if (t->first_phase) {
+		t->first_phase = false;
+		if (agent.shared->sampler == SAMPLER_PERF) {
+			sampler_forget(t);
+			perf_arm(t, agent.shared->sample_period_ns);
+		}
+	}
+	if (t->busy) {	/* tare's own work was interrupted: not the program's time */
+		t->cpu_accounted++;
+		t->shared->tare_samples++;
+		return;
+	}
+	walk_context(&t->cpu_stack.walk, context);
+	node = nodes_of_stack(&t->cpu_stack, t->shared);
+	if (!(t->shared->samples & (t->shared->samples + 1)))
+		arch_syscall2(SYS_prctl, PR_GET_NAME, (long)t->shared->name);
+	missed = due > t->cpu_accounted + 1 ? due - t->cpu_accounted - 1 : 0;
+	missed = MIN(missed, EVENT_MASK(EVENT_SMALL_BITS));
+	t->cpu_accounted += missed + 1;
+	t->shared->samples++;
+	t->shared->thread_cpu_ns += cpu_ns - t->cpu_last_ns;
+	t->cpu_last_ns = cpu_ns;
+	took = arch_ticks() - begin;
+	cost->timed++;
+	cost->ticks += took;
+	cost->ticks_squared += took * took;
+	if (!log_room(t, &t->cpu_log, LOG_CPU, 2)) {
+		t->shared->lost_samples += 1 + missed;
+		return;
+	}
+	log_put(&t->cpu_log, event_word(EVENT_SAMPLE, missed, node, MIN(took, EVENT_MASK(24))));
+	log_put(&t->cpu_log, begin);
+}
+
+static bool is_ours(const siginfo_t *info)
+{
+	if (agent.shared->sampler == SAMPLER_PERF)
+		return info->si_code > 0 && info->si_code <= 6;	/* POLL_IN ... POLL_HUP: of a descriptor with F_SETSIG */
+	return info->si_code == SI_TIMER && info->si_ptr == &agent;
+}
+
+static void sampler_handler(int signal, siginfo_t *info, void *context)
+{
+	struct thread *t = agent_thread;
+
+	if (!agent.window || !is_ours(info)) {
+		signals_forward(signal, info, context);
+		return;
+	}
+	if (t && atomic_load_explicit(&agent.shared->active, memory_order_relaxed) & INSTRUMENT_CPU)
+		sample(t, context);
+}
+
+void sampler_init(void)
+{
+	signals_take(SAMPLER_SIGNAL, sampler_handler);
+}

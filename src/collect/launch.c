@@ -1,0 +1,180 @@
+/*
+ * launch - starts a program with the agent preloaded
+ *
+ * The program's environment gets one entry, LD_PRELOAD, and that entry also tells the agent where the arena is: it names a
+ * link in a directory of this run, and the arena's link lies beside it. So paths of the build with a space or a colon in
+ * them, which LD_PRELOAD cannot hold, work too.
+ */
+#include "collect/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "collect/collect.h"
+
+static int make_dir(char *ret, size_t size, struct err *err)
+{
+	const char *const places[] = { getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		/* what the loader would take for two entries is no place for a preload entry */
+		if (!places[i] || places[i][0] != '/' || strpbrk(places[i], " :") || strlen(places[i]) > 64)
+			continue;
+		snprintf(ret, size, "%s/tare.%d.XXXXXX", places[i], (int)getpid());
+		if (mkdtemp(ret))
+			return chmod(ret, 0711);	/* a program that changes its user goes on being measured */
+	}
+	i = (size_t)errno;
+	err_set(err, -(int)i, "cannot make a directory for this run in $TMPDIR, /tmp, /dev/shm or /var/tmp: %s", strerror((int)i));
+	err_next(err, "make one of them writable, or set TMPDIR to a directory without spaces in its name");
+	return -(int)i;
+}
+
+static int make_links(struct launch_arena *a, const char *agent_path, struct err *err)
+{
+	char link[160], target[64];
+
+	snprintf(link, sizeof(link), "%s/agent.so", a->dir);
+	if (symlink(agent_path, link))
+		return err_set(err, -errno, "cannot make the link %s: %s", link, strerror(errno));
+	snprintf(link, sizeof(link), "%s/arena", a->dir);
+	snprintf(target, sizeof(target), "/proc/%d/fd/%d", (int)getpid(), a->fd);
+	if (symlink(target, link))
+		return err_set(err, -errno, "cannot make the link %s: %s", link, strerror(errno));
+	return 0;
+}
+
+int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct err *err)
+{
+	struct launch_arena a = { .fd = -1 };
+	int r;
+
+	if (access(agent_path, R_OK)) {
+		r = err_set(err, -errno, "cannot read the agent '%s': %s", agent_path, strerror(errno));
+		err_next(err, "build or install tare again (make, or meson install)");
+		return r;
+	}
+	r = make_dir(a.dir, sizeof(a.dir), err);
+	if (r)
+		return r;
+	a.fd = memfd_create("tare-arena", MFD_CLOEXEC);
+	if (a.fd < 0 || ftruncate(a.fd, (off_t)SHARED_WINDOW)) {
+		r = err_set(err, -errno, "cannot make shared memory: %s", strerror(errno));
+		launch_arena_close(&a);
+		return r;
+	}
+	a.shared = mmap(NULL, SHARED_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, 0);
+	if (a.shared == MAP_FAILED) {
+		a.shared = NULL;
+		r = err_set(err, -ENOMEM, "cannot reserve %llu GiB of address space for shared memory",
+			    SHARED_WINDOW >> 30);
+		err_next(err, "ulimit -v unlimited");
+		launch_arena_close(&a);
+		return r;
+	}
+	r = make_links(&a, agent_path, err);
+	if (r) {
+		launch_arena_close(&a);
+		return r;
+	}
+	*ret = a;
+	return 0;
+}
+
+void launch_arena_close(struct launch_arena *a)
+{
+	char link[160];
+
+	if (a->dir[0]) {
+		snprintf(link, sizeof(link), "%s/agent.so", a->dir);
+		unlink(link);
+		snprintf(link, sizeof(link), "%s/arena", a->dir);
+		unlink(link);
+		rmdir(a->dir);
+	}
+	if (a->shared)
+		munmap(a->shared, SHARED_WINDOW);
+	if (a->fd >= 0)
+		close(a->fd);
+	*a = (struct launch_arena){ .fd = -1 };
+}
+
+static void set_preload(const struct launch_arena *a)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char entry[4096];
+
+	snprintf(entry, sizeof(entry), "%s/agent.so%s%s", a->dir, before && before[0] ? ":" : "", before ? before : "");
+	setenv("LD_PRELOAD", entry, 1);
+}
+
+/* A script without "#!" is run by sh, as execvp(3) does. */
+static void exec_by_shell(const char *path, char *const *argv)
+{
+	size_t n = 0;
+	char **with_shell;
+
+	while (argv[n])
+		n++;
+	with_shell = calloc(n + 2, sizeof(*with_shell));
+	if (!with_shell)
+		return;
+	with_shell[0] = (char *)"sh";
+	with_shell[1] = (char *)path;
+	memcpy(with_shell + 2, argv + 1, n * sizeof(*with_shell));
+	execv("/bin/sh", with_shell);
+}
+
+static __attribute__((noreturn)) void child(const struct launch_arena *a, const char *path, char *const *argv,
+					    const sigset_t *mask, int report)
+{
+	int error;
+
+	a->shared->root_pid = (uint32_t)getpid();
+	set_preload(a);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execv(path, argv);
+	if (errno == ENOEXEC)
+		exec_by_shell(path, argv);
+	error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
+		 struct err *err)
+{
+	int report[2], error = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC))
+		return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0) {
+		close(report[0]);
+		close(report[1]);
+		return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
+	}
+	if (pid == 0)
+		child(a, path, argv, mask, report[1]);
+	close(report[1]);
+	do
+		n = read(report[0], &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	close(report[0]);
+	*ret_pid = pid;
+	if (n != sizeof(error))
+		return 0;
+	err_set(err, 0, "'%s' cannot be executed: %s", path, strerror(error));
+	return error == ENOENT ? COLLECT_NOT_FOUND : COLLECT_NOT_EXECUTABLE;
+}

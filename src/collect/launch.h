@@ -1,0 +1,32 @@
+/* launch.h - starts a program with the agent preloaded */
+#ifndef TARE_COLLECT_LAUNCH_H
+#define TARE_COLLECT_LAUNCH_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "collect/shared.h"
+
+/** struct launch_arena - the shared memory, and the directory in which agents find it */
+struct launch_arena {
+	struct shared_header *shared;	/* the whole window */
+	int fd;
+	char dir[128];			/* holds the links "agent.so" and "arena" */
+};
+
+int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct err *err);
+void launch_arena_close(struct launch_arena *a);
+
+/**
+ * launch_start - starts @path with @argv
+ * @mask: the signal mask that the program begins with
+ *
+ * Return: 0; COLLECT_NOT_EXECUTABLE, COLLECT_NOT_FOUND (exec failed); -errno.
+ */
+int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
+		 struct err *err);
+
+#endif
