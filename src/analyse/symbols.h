@@ -33,6 +33,13 @@ struct symbols *symbols_new(void);
 void symbols_free(struct symbols *s);
 
 /**
+ * symbols_debug_dirs - where separate debug files are looked for ("/usr/lib/debug"): directories, ':' between
+ *
+ * Each holds .build-id/xx/yy.debug and copies of the file tree. Call it before the first symbols_find().
+ */
+void symbols_debug_dirs(struct symbols *s, const char *dirs);
+
+/**
  * symbols_module - declares an object file that was mapped
  * @build_id: NULL where unknown; a file whose build id differs is not used (and separate debug files are looked for by it)
  *
@@ -69,7 +76,7 @@ uint32_t symbols_functions(const struct symbols *s);	/* number of functions so f
 
 /** What could not be named, for notes. */
 struct symbols_gaps {
-	uint32_t stripped;		/* objects without .symtab that frames were met in */
+	uint32_t stripped;		/* objects without .symtab in which a frame was met that could not be named */
 	uint32_t changed;		/* objects whose file is not the one that ran any more */
 	uint32_t missing;		/* objects whose file is gone */
 	const char *first_stripped, *first_changed, *first_missing;	/* their paths; NULL */
