@@ -46,10 +46,9 @@ static const struct format_field counters[] = {
 	F(U32, counters.process), F(U32, counters.threads), F(U64, counters.calls), F(U64, counters.frees),
 	F(U64, counters.bytes), F(U64, counters.failed), F(U64, counters.inherited_frees),
 	F(U64, counters.unknown_frees), F(U64, counters.lost_heap_events), F(U64, counters.lost_alloc_bytes),
-	F(U64, counters.samples), F(U64, counters.lost_samples), F(U64, counters.truncated_stacks),
-	F(U64, counters.broken_stacks), F(U64, counters.nested_events), F(U64, counters.memory_bytes),
-	F(U64, counters.tare_samples),
-	F(U64, counters.thread_cpu_ns), F(COSTS, counters.cost), END
+	F(U64, counters.samples), F(U64, counters.lost_samples), F(U64, counters.tare_samples),
+	F(U64, counters.truncated_stacks), F(U64, counters.broken_stacks), F(U64, counters.nested_events),
+	F(U64, counters.memory_bytes), F(U64, counters.thread_cpu_ns), F(COSTS, counters.cost), END
 };
 
 static const struct format_field perf_map[] = {

@@ -100,6 +100,8 @@ struct law {
  * Return: 0; -EBADMSG; -ENOMEM.
  */
 int law_check(struct law *law, const struct record *record, const char **ret_why);
+/** law_next_node - number of the node that has to come next; UINT32_MAX: there is no such process */
+uint32_t law_next_node(const struct law *law, uint32_t process);
 void law_fini(struct law *law);
 
 #endif

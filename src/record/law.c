@@ -25,7 +25,7 @@ static int refuse(const char **ret_why, const char *why)
 	return -EBADMSG;
 }
 
-static struct law_process *find(struct law *law, uint32_t process)
+static struct law_process *find(const struct law *law, uint32_t process)
 {
 	if (process >= law->nprocesses || !law->processes[process].known)
 		return NULL;
@@ -69,6 +69,13 @@ static int check_process(struct law *law, const struct rec_process *p, const cha
 		.known = true, .next_node = MAX((uint32_t)EVENT_FIRST_NODE, p->first_node)
 	};
 	return 0;
+}
+
+uint32_t law_next_node(const struct law *law, uint32_t process)
+{
+	const struct law_process *p = find(law, process);
+
+	return p ? p->next_node : UINT32_MAX;
 }
 
 static int check_nodes(struct law *law, const struct rec_nodes *nodes, const char **ret_why)

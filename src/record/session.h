@@ -21,11 +21,12 @@ enum rec_kind {
 	REC_CLOCK,		/* now and then: ticks against ns */
 	REC_PROCESS,		/* a process that has an agent; the same pid again after exec */
 	REC_MODULE,		/* an object file mapped in a process */
-	REC_NODES,		/* call-tree nodes of a process */
-	REC_LOG,		/* events of one thread slot, in order */
+	REC_NODES,		/* call-tree nodes of a process, by ascending number from max(first_node, EVENT_FIRST_NODE) */
+	REC_LOG,		/* events of one thread slot, in order; a long one is read as several, divided between events */
 	REC_THREAD,		/* a thread's name */
 	REC_COUNTERS,		/* of a process, cumulative: the last one holds */
-	REC_PERF_MAP,		/* text of /tmp/perf-PID.map: names of JIT code */
+	REC_PERF_MAP,		/* text of /tmp/perf-PID.map: names of JIT code; long text is read as several, divided between
+				   lines: their names add up */
 	REC_PROCESS_END,	/* a process has gone */
 	REC_END,		/* last: the run is complete */
 	REC_NOTE,		/* something to tell the reader of the result */
@@ -177,7 +178,7 @@ struct session_writer;
 
 /**
  * session_create - opens a new session file for writing
- * @path:  must not exist, unless @force
+ * @path:  must not exist, unless @force (then it is emptied)
  *
  * Return: 0; -EEXIST; other -errno with a sentence.
  */
@@ -186,7 +187,11 @@ int session_create(struct session_writer **ret, const char *path, bool force, st
 /**
  * session_write - appends one record; small ones are gathered and written by session_flush() or when there are enough
  *
- * Return: 0; -ENOSPC, -EIO ...: this and all further records are lost, the file stays readable up to here.
+ * A record has to be one that session_next() would return: RUN comes first, a process before what names it, nodes by
+ * ascending number (numbers that are left out become nodes with pc 0 and parent NODE_LOST), nothing after END.
+ * Context: ignore SIGXFSZ, else the limit on the size of files ends this process.
+ * Return:  0; -EINVAL: not such a record, it alone is not written; -ENOSPC, -EIO ...: this and all further records are lost,
+ *          the file stays readable up to here.
  */
 int session_write(struct session_writer *w, const struct record *record, struct err *err);
 
@@ -219,6 +224,7 @@ int session_open_bytes(struct session_reader **ret, const void *bytes, size_t si
  * session_next - the next record
  * @ret: its pointers are valid until the next call
  *
+ * After SESSION_CUT it may be called again: there are more records if the writer lives and has written some.
  * Return: enum session_end; -EBADMSG with a sentence that says where: the file is corrupt. All counts, lengths and
  *         strings of a record that is returned have been checked (strings terminated, sizes in bounds, node parents
  *         smaller than the node, log words are whatever they are).

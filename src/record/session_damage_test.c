@@ -153,6 +153,18 @@ static void something_after_the_end_is_refused(void **state)
 	assert_int_equal(n, RECORDS);
 }
 
+static void a_few_strange_bytes_at_the_end_are_no_cut(void **state)
+{
+	size_t size, at = FORMAT_HEADER_SIZE;
+	CLEANUP_FREE uint8_t *bytes = sample_session(1, &size);
+	int n;
+
+	at += FORMAT_CHUNK_SIZE + get_u32(bytes + at + 16);
+	bytes[at + 1] ^= 1;
+	assert_int_equal(read_all(bytes, at + 2, &n, NULL), -EBADMSG);
+	assert_int_equal(read_all(bytes, at + 1, &n, NULL), SESSION_CUT);
+}
+
 static void zeros_that_a_power_failure_left_are_a_cut(void **state)
 {
 	size_t size, whole = FORMAT_HEADER_SIZE;
@@ -243,7 +255,7 @@ static void contents_that_lie_are_refused_with_their_reason(void **state)
 		{ 9, 8, 0, "declared twice" }, { 9, 8, 1 << 20, "process number above" }, { 9, 20, 3, "forked from" },
 		{ 9, 20, (uint32_t)-2, "forked from" }, { 9, 20, 7, "forked from" }, { 9, 24, 1 << 24, "first node" },
 		{ 2, 36, 100, "more strings" }, { 2, 36, 0x7fffffff, "more strings" }, { 3, 40, 21, "build id" },
-		{ 3, 20, 0x10000, "ends before" }, { 7, 8 + 8 + 15 * 8, 5, "cost items" }, { 0, 16, 2, "yes or no" },
+		{ 3, 20, 0x10000, "ends before" }, { 7, FORMAT_RECORD_SIZE + offsetof(struct rec_counters, cost), 5, "cost items" }, { 0, 16, 2, "yes or no" },
 		{ 1, -1, 0, "impossible" }, { 1, -1, FORMAT_RAW_MAX + 8, "impossible" }, { 1, -1, 20, "impossible" },
 	};
 	size_t size;
@@ -274,6 +286,7 @@ int main(void)
 		cmocka_unit_test(any_changed_byte_of_a_session_of_small_chunks_is_refused),
 		cmocka_unit_test(a_chunk_that_is_missing_in_the_middle_is_noticed),
 		cmocka_unit_test(something_after_the_end_is_refused),
+		cmocka_unit_test(a_few_strange_bytes_at_the_end_are_no_cut),
 		cmocka_unit_test(zeros_that_a_power_failure_left_are_a_cut),
 		cmocka_unit_test(a_newer_version_is_refused_with_the_next_step),
 		cmocka_unit_test(a_file_that_is_no_session_is_refused),

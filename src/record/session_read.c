@@ -151,6 +151,16 @@ static int only_zeros_follow(struct session_reader *r, bool *ret, struct err *er
 	return 0;
 }
 
+/* Whether @n bytes are the first of a header that may follow. */
+static bool is_begun(const struct session_reader *r, const uint8_t *header, size_t n)
+{
+	uint8_t begin[8];
+
+	set_u32(begin, FORMAT_MARK);
+	set_u32(begin + 4, r->chunks);
+	return memcmp(header, begin, MIN(n, sizeof(begin))) == 0;
+}
+
 static int parse_chunk(struct session_reader *r, const uint8_t *h, struct chunk *ret, struct err *err)
 {
 	struct chunk c = { get_u32(h + 4), get_u32(h + 8), get_u32(h + 12), get_u32(h + 16), get_u32(h + 20) };
@@ -213,7 +223,7 @@ static int next_chunk(struct session_reader *r, struct err *err)
 			return SESSION_CUT;
 	}
 	if (n < sizeof(header))
-		return SESSION_CUT;
+		return is_begun(r, header, n) ? SESSION_CUT : corrupt(r, "no chunk", err);
 	e = parse_chunk(r, header, &c, err);
 	if (e < 0)
 		return e;

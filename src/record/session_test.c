@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/format.h"
 #include "record/session_testing.h"
 
 static char folder[] = "/tmp/tare-session-XXXXXX";
@@ -96,6 +97,18 @@ static void each_kind_of_record_is_read_as_it_was_written(void **state)
 	assert_int_equal(session_next(r, &record, &err), SESSION_COMPLETE);
 	assert_int_equal(session_next(r, &record, &err), SESSION_COMPLETE);
 	session_reader_close(r);
+}
+
+/* A counter that was added to the struct and not to the table would be read as 0. */
+static void each_counter_is_in_the_table(void **state)
+{
+	size_t size = 0;
+
+	for (const struct format_field *f = format_records[REC_COUNTERS]; f->type != FORMAT_END; f++) {
+		assert_int_equal(f->at, offsetof(struct record, counters) + size);
+		size += f->type == FORMAT_U32 ? 4 : f->type == FORMAT_U64 ? 8 : sizeof(struct cost_sum) * COST_ITEMS;
+	}
+	assert_int_equal(size, sizeof(struct rec_counters));
 }
 
 static void a_list_of_arguments_ends_with_null(void **state)
@@ -237,6 +250,28 @@ static void nodes_of_many_parts_are_read_as_they_were_written(void **state)
 	session_reader_close(r);
 }
 
+static void nodes_that_were_left_out_are_read_as_nodes_without_address(void **state)
+{
+	const struct node node = { 0x401000, NODE_ROOT, 0 };
+	const struct record late = { REC_NODES, .nodes = { 0, 10000, 1, &node } };
+	struct session_writer *w = create();
+	struct session_reader *r;
+	struct record record;
+	uint32_t next = EVENT_FIRST_NODE;
+
+	put_start(w);
+	put(w, &late);
+	r = open_again(w);
+	pass_over(r, 3);
+	for (; session_next(r, &record, NULL) == SESSION_MORE; next += record.nodes.n) {
+		assert_int_equal(record.nodes.first, next);
+		for (uint32_t i = 0; i < record.nodes.n; i++)
+			assert_true(record.nodes.nodes[i].pc == (next + i == 10000 ? 0x401000 : 0));
+	}
+	assert_int_equal(next, 10001);
+	session_reader_close(r);
+}
+
 static void a_long_perf_map_is_divided_at_the_ends_of_lines(void **state)
 {
 	const uint32_t lines = 50000, line_size = 24;
@@ -286,7 +321,7 @@ static void what_no_session_may_hold_is_not_written(void **state)
 {
 	static const struct node own_parent = { 1, 4, 0 };
 	static const struct record bad[] = {
-		{ REC_NODES, .nodes = { 0, 5, 1, sample_nodes } }, { REC_NODES, .nodes = { 1, 4, 1, sample_nodes } },
+		{ REC_NODES, .nodes = { 0, 3, 1, sample_nodes } }, { REC_NODES, .nodes = { 1, 4, 1, sample_nodes } },
 		{ REC_NODES, .nodes = { 0, 4, 1, &own_parent } }, { REC_LOG, .log = { 0, 0, 3, 6, sample_words } },
 		{ REC_THREAD, .thread = { 9, 1, "x" } }, { REC_RUN }, { REC_KINDS }
 	};
@@ -370,6 +405,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_of_record_is_read_as_it_was_written),
+		cmocka_unit_test(each_counter_is_in_the_table),
 		cmocka_unit_test(a_list_of_arguments_ends_with_null),
 		cmocka_unit_test(a_session_without_end_is_cut),
 		cmocka_unit_test(a_session_without_records_is_cut),
@@ -377,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_log_of_many_parts_is_read_word_for_word),
 		cmocka_unit_test(a_log_is_divided_between_events_only),
 		cmocka_unit_test(nodes_of_many_parts_are_read_as_they_were_written),
+		cmocka_unit_test(nodes_that_were_left_out_are_read_as_nodes_without_address),
 		cmocka_unit_test(a_long_perf_map_is_divided_at_the_ends_of_lines),
 		cmocka_unit_test(an_existing_file_is_not_replaced_unasked),
 		cmocka_unit_test(a_recording_in_a_missing_folder_is_refused_with_a_sentence),

@@ -31,7 +31,7 @@ static const struct record sample_records[] = {
 	{ REC_NODES, .nodes = { 0, 4, 3, sample_nodes } },
 	{ REC_LOG, .log = { 0, 3, INSTRUMENT_HEAP, 6, sample_words } },
 	{ REC_THREAD, .thread = { 0, 4712, "worker-0" } },
-	{ REC_COUNTERS, .counters = { 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+	{ REC_COUNTERS, .counters = { 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
 				      { { 1, 2, 3, 4 }, { 5, 6, 7, 8 }, { 9, 10, 11, 12 }, { 13, 14, 15, 16 } } } },
 	{ REC_PERF_MAP, .perf_map = { 0, 13, "7f00 10 jit_f" } },
 	{ REC_PROCESS, .process = { 7, 4713, 4711, 0, 6, 78, 0, NULL } },

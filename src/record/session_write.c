@@ -321,6 +321,22 @@ static int append(struct session_writer *w, const struct record *record, struct 
 	return w->raw_used >= BATCH_SIZE ? write_chunk(w, err) : 0;
 }
 
+/* Numbers below @nodes that were given to no node (the target had no memory for it) become nodes without an address. */
+static int fill_gap(struct session_writer *w, const struct rec_nodes *nodes, struct err *err)
+{
+	static const struct node none[4096];
+	struct record gap = { REC_NODES, .nodes = { .process = nodes->process, .nodes = none } };
+	uint32_t first;
+	int r = 0;
+
+	while (r == 0 && (first = law_next_node(&w->law, nodes->process)) < nodes->first) {
+		gap.nodes.first = first;
+		gap.nodes.n = MIN(nodes->first - first, (uint32_t)ARRAY_SIZE(none));
+		r = session_write(w, &gap, err);
+	}
+	return r;
+}
+
 static int append_nodes(struct session_writer *w, struct record record, struct err *err)
 {
 	const uint32_t most = PART_SIZE / sizeof(struct node);
@@ -403,6 +419,9 @@ int session_write(struct session_writer *w, const struct record *record, struct 
 
 	if (w->failed)
 		return again(w, err);
+	r = record->kind == REC_NODES ? fill_gap(w, &record->nodes, err) : 0;
+	if (r < 0)
+		return r;
 	r = law_check(&w->law, record, &why);
 	if (r == -ENOMEM)
 		return no_memory(w, err);
