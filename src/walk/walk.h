@@ -15,6 +15,9 @@
 
 enum { WALK_MAX = 1024 };	/* frames that a walk keeps */
 
+/** A frame's address with this bit is exact: the code there was interrupted. Without it, a return address: look up pc - 1. */
+#define WALK_PC_EXACT (1ull << 63)
+
 /** How a walk ended. */
 enum walk_end {
 	WALK_WHOLE = 0,		/* at the outermost frame */
@@ -32,9 +35,9 @@ struct walk_start {
 /**
  * struct walk_state - a thread's walks: the result of the last one, and what the next one verifies
  *
- * The caller gives zeroed memory that is never freed while its thread may walk. One state must not be walked with by two
- * walks at once: if a signal handler walks, it has a state of its own (walk_context() on a busy state answers
- * WALK_BROKEN with no frames).
+ * The caller gives zeroed memory that is never freed while its thread may walk; before it is given to another thread,
+ * walk_state_reset(). One state must not be walked with by two walks at once: if a signal handler walks, it has a state of
+ * its own (a walk on a busy state does nothing and returns false).
  *
  * Frames lie innermost first at pc[top] ... pc[WALK_MAX - 1]: so the outermost frame has a fixed place, and parallel
  * arrays of the caller (a call-tree node per frame) stay valid for the frames that were kept.
@@ -44,9 +47,8 @@ struct walk_state {
 	uint32_t kept;		/* frames, from the outermost, that are the same as in the walk before, in the same places */
 	enum walk_end end;
 	uint32_t max;		/* the limit of frames; 0 means WALK_MAX */
-	uint64_t pc[WALK_MAX];	/* return addresses; a frame that a signal interrupted has its own address */
-	/* private to walk/: see walk.c */
-	uint64_t priv[WALK_MAX * 4 + 64];
+	uint64_t pc[WALK_MAX];	/* return addresses; a frame that a signal interrupted has its own address | WALK_PC_EXACT */
+	uint64_t priv[WALK_MAX * 15];	/* walk/state.h */
 };
 
 /**
@@ -56,8 +58,12 @@ struct walk_state {
  *
  * Cost:    bench/walk.
  * Context: any thread; signal-safe; errno kept.
+ * Return:  false if @w is busy with the walk that this one interrupted (@w is untouched).
  */
-void walk_here(struct walk_state *w, const struct walk_start *start);
+bool walk_here(struct walk_state *w, const struct walk_start *start);
+
+/** walk_state_reset - forgets everything, so that another thread may use the state; @max stays */
+void walk_state_reset(struct walk_state *w);
 
 /** WALK_START - the caller of the function in which this stands (which must keep a frame pointer) */
 #define WALK_START()                                                                                  \
@@ -72,8 +78,9 @@ void walk_here(struct walk_state *w, const struct walk_start *start);
  * @context: third argument of a SA_SIGINFO handler
  *
  * Context: signal handler.
+ * Return:  as walk_here().
  */
-void walk_context(struct walk_state *w, const ucontext_t *context);
+bool walk_context(struct walk_state *w, const ucontext_t *context);
 
 /** struct walk_object - a loaded object that a walk has met */
 struct walk_object {
@@ -107,6 +114,23 @@ void walk_objects_end(void);
 
 /** walk_generation - changes whenever remembered addresses may mean something else */
 uint32_t walk_generation(void);
+
+/**
+ * walk_stacks_changed - memory that was a stack may be gone (munmap): walks must ask anew what they may read
+ *
+ * Not needed for the stack of a thread that ends: it needs walk_state_reset(). Context: any thread; signal-safe.
+ */
+void walk_stacks_changed(void);
+
+/**
+ * walk_frames_register - call frame information of code made at run time, as given to __register_frame()
+ * @eh_frame: CIEs and FDEs that end with four zero bytes; must stay readable until it is deregistered
+ *
+ * To be called within walk_objects_begin() and _end(), as walk_frames_deregister() is.
+ * Context: any thread; signal-safe. Return: 0; -ENOMEM; -EBADMSG.
+ */
+int walk_frames_register(const void *eh_frame);
+void walk_frames_deregister(const void *eh_frame);
 
 /** struct walk_stats - counts since walk_init(), over all threads; approximate where threads race */
 struct walk_stats {

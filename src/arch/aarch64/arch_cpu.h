@@ -1,0 +1,120 @@
+/* arch_cpu.h - aarch64: registers, counters, syscalls, and how a cell of the rule cache packs a frame layout
+ *
+ * Calls leave the return address in x30; a function that calls saves it in a frame record, beside x29, at the bottom of its
+ * frame (gcc) or at the top (clang): the packed rule tells which.
+ */
+#ifndef TARE_ARCH_CPU_H
+#define TARE_ARCH_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ARCH_NAME "aarch64"
+
+enum {
+	ARCH_NREGS = 32,
+	ARCH_REG_FP = 29,
+	ARCH_REG_RA = 30,
+	ARCH_REG_SP = 31,
+	ARCH_CALLEE_SAVED = 0x7ff << 19,	/* x19 to x29 */
+	ARCH_RA_BELOW_CFA = 0,
+	ARCH_RA_IN_REGISTER = 1,
+	ARCH_SP_ALIGN = 16,
+	ARCH_ADDRESS_BITS = 48,
+	ARCH_SIGINFO_BYTES = 128
+};
+
+static inline uint64_t arch_ticks(void)
+{
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+}
+
+/* xpaclri is a hint: nothing happens where there is no PAC */
+static inline uint64_t arch_strip(uint64_t ra)
+{
+	register uint64_t x30 __asm__("x30") = ra;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+}
+
+static inline long arch_syscall6(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = n;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+}
+
+static inline long arch_syscall4(long n, long a, long b, long c, long d)
+{
+	return arch_syscall6(n, a, b, c, d, 0, 0);
+}
+
+#define ARCH_CAPTURE(regs)                                                                                       \
+	do {                                                                                                     \
+		struct arch_regs *capture_ = (regs);                                                             \
+		__asm__ volatile("stp x19, x20, [%0, #19*8]\n\t stp x21, x22, [%0, #21*8]\n\t"                   \
+				 "stp x23, x24, [%0, #23*8]\n\t stp x25, x26, [%0, #25*8]\n\t"                   \
+				 "stp x27, x28, [%0, #27*8]\n\t stp x29, x30, [%0, #29*8]\n\t"                   \
+				 "mov x9, sp\n\t adr x10, 1f\n\t stp x9, x10, [%0, #31*8]\n1:"                   \
+				 : : "r"(capture_) : "x9", "x10", "memory");                                     \
+		capture_->known = (uint32_t)ARCH_CALLEE_SAVED | 1u << ARCH_REG_RA | 1u << ARCH_REG_SP;           \
+	} while (0)
+
+/*
+ * The packed rule: 16 bits, of which those from ARCH_RULE_SPECIAL on are the cache's own.
+ *
+ *   15..13  frame record: 1 at the frame's bottom (CFA - size), 2 at its top (CFA - 16)      12  the CFA hangs on x29
+ *   11..0   (CFA - base) / 8
+ */
+enum { ARCH_RULE_SPECIAL = 7 << 13 };
+
+static inline bool arch_rule_pack(bool on_fp, int64_t cfa_off, int64_t ra_off, int64_t fp_off, uint16_t *ret)
+{
+	bool bottom = !on_fp && fp_off == -cfa_off && ra_off == 8 - cfa_off, top = fp_off == -16 && ra_off == -8;
+
+	if (cfa_off <= 0 || cfa_off % 8 || cfa_off / 8 > 0xfff || (!bottom && !top))
+		return false;
+	*ret = (uint16_t)((top ? 2 : 1) << 13 | (on_fp ? 1 << 12 : 0) | cfa_off / 8);
+	return true;
+}
+
+static inline bool arch_rule_on_fp(uint32_t rule)
+{
+	return rule & 1 << 12;
+}
+
+static inline uint64_t arch_rule_cfa(uint32_t rule)
+{
+	return (rule & 0xfff) * 8;
+}
+
+static inline bool arch_rule_saves_fp(uint32_t rule)
+{
+	(void)rule;
+	return true;
+}
+
+static inline uint64_t arch_rule_fp_below(uint32_t rule)
+{
+	return rule >> 13 == 2 ? 16 : arch_rule_cfa(rule);
+}
+
+static inline uint64_t arch_rule_ra_below(uint32_t rule)
+{
+	return arch_rule_fp_below(rule) - 8;
+}
+
+enum { ARCH_RULE_REACH = 16 };	/* below the lower one of CFA and stack pointer */
+
+#endif

@@ -1,0 +1,517 @@
+/* walk.c - the fast walk: pc, sp and fp alone; rules from the cache; what is known of the last walk is verified, not walked
+ *
+ * A walk is a function of where it starts and of the words it reads: the return addresses and the saved fps (and for aligned
+ * frames the saved CFA). So if a frame of this walk equals one of the last walk in pc, sp and fp, and all words that the
+ * last walk read from there on are unchanged, the rest of the stack is unchanged. Comparing them is a row of
+ * independent loads; walking is a chain of dependent ones (slot, return address, rule, slot). At the first word that differs
+ * the walk goes on from the frame before it, and tries to join again farther out.
+ *
+ * New frames are collected at the begin of the state's arrays, since how many there will be is not known, and then
+ * moved to their place in front of the frames that were joined.
+ */
+#include "walk/walk.h"
+
+#include <string.h>
+
+#include "walk/find.h"
+#include "walk/state.h"
+#include "walk/step.h"
+
+/* Stack words are read as the machine sees them, whatever the compiler thinks of their frames. */
+#define RAW __attribute__((no_sanitize("address", "undefined")))
+
+enum { BLOCK = 8 };
+
+static _Atomic uint64_t misses, fulls;
+
+void walk_count_miss(void)
+{
+	atomic_fetch_add_explicit(&misses, 1, memory_order_relaxed);
+}
+
+void walk_count_full(void)
+{
+	atomic_fetch_add_explicit(&fulls, 1, memory_order_relaxed);
+}
+
+int walk_init(void)
+{
+	return cache_init();
+}
+
+uint32_t walk_generation(void)
+{
+	return cache_generation();
+}
+
+void walk_stats(struct walk_stats *ret)
+{
+	ret->misses = atomic_load_explicit(&misses, memory_order_relaxed);
+	ret->full = atomic_load_explicit(&fulls, memory_order_relaxed);
+	ret->memory_bytes = cache_memory_bytes();
+}
+
+void walk_state_reset(struct walk_state *w)
+{
+	struct state *s = state_of(w);
+
+	w->top = WALK_MAX;
+	w->kept = 0;
+	s->busy = 0;
+	s->join_from = WALK_MAX;
+	s->generation = 0;
+	memset(&s->memory, 0, sizeof(s->memory));
+}
+
+RAW static inline uint64_t word_at(uint64_t addr)
+{
+	return *(const volatile uint64_t *)addr;
+}
+
+/* The bits in which @n return addresses in the stack differ from those of the last walk. x86_64 */
+RAW static inline uint64_t slots_differ(const uint64_t *sp, const uint64_t *pc, uint32_t n)
+{
+	uint64_t a = 0, b = 0;
+
+	for (; n >= BLOCK; n -= BLOCK, sp += BLOCK, pc += BLOCK) {
+		a |= (word_at(sp[0] - 8) ^ pc[0]) | (word_at(sp[1] - 8) ^ pc[1]);
+		b |= (word_at(sp[2] - 8) ^ pc[2]) | (word_at(sp[3] - 8) ^ pc[3]);
+		a |= (word_at(sp[4] - 8) ^ pc[4]) | (word_at(sp[5] - 8) ^ pc[5]);
+		b |= (word_at(sp[6] - 8) ^ pc[6]) | (word_at(sp[7] - 8) ^ pc[7]);
+	}
+	for (; n; n--, sp++, pc++)
+		a |= word_at(*sp - 8) ^ *pc;
+	return a | b;
+}
+
+RAW static inline uint64_t words_differ(const uint64_t *at, const uint64_t *word, uint32_t n)
+{
+	uint64_t a = 0, b = 0;
+
+	for (; n >= BLOCK; n -= BLOCK, at += BLOCK, word += BLOCK) {
+		a |= (word_at(at[0]) ^ word[0]) | (word_at(at[1]) ^ word[1]);
+		b |= (word_at(at[2]) ^ word[2]) | (word_at(at[3]) ^ word[3]);
+		a |= (word_at(at[4]) ^ word[4]) | (word_at(at[5]) ^ word[5]);
+		b |= (word_at(at[6]) ^ word[6]) | (word_at(at[7]) ^ word[7]);
+	}
+	for (; n; n--, at++, word++)
+		a |= word_at(*at) ^ *word;
+	return a | b;
+}
+
+/* Whether the last walk, from its frame @from outwards, still holds. */
+RAW static inline bool rest_holds(const struct walk_state *w, const struct state *s, uint32_t from)
+{
+	uint32_t first = s->last.words_from[from];
+	uint64_t differ = words_differ(s->last.word_at + first, s->last.word + first, STATE_WORDS - first);
+
+	if (ARCH_RA_BELOW_CFA)
+		differ |= slots_differ(s->last.sp + from + 1, w->pc + from + 1, WALK_MAX - 1 - from);
+	return differ == 0;
+}
+
+/* The outermost frame from @from on whose own words, and those of the frames between, still hold: the walk gets as far as it. */
+RAW static uint32_t last_that_holds(const struct walk_state *w, const struct state *s, uint32_t from)
+{
+	uint32_t frame = from, word = s->last.words_from[from];
+
+	for (; frame + 1 < WALK_MAX; frame++) {
+		for (; word < s->last.words_from[frame + 1]; word++)
+			if (word_at(s->last.word_at[word]) != s->last.word[word])
+				return frame;
+		if (ARCH_RA_BELOW_CFA && word_at(s->last.sp[frame + 1] - 8) != w->pc[frame + 1])
+			return frame;
+	}
+	return frame;
+}
+
+/* Which frames of the last walk may be joined from the current stack. */
+static uint32_t joinable(const struct run *r)
+{
+	const struct memory_range *now = &r->s->memory.range[r->s->memory.current], *then = &r->s->range;
+
+	if (r->view.open || r->s->generation != r->view.generation || now->low > then->low || now->high < then->high)
+		return WALK_MAX;
+	return r->s->join_from;
+}
+
+/* Moves @n elements of the frames between arrays: from the fresh ones' begin to the last ones' end, or back. */
+static void frames_copy(struct state_frames *to, uint32_t to_at, uint32_t to_word, uint64_t *to_pc,
+			const struct state_frames *from, uint32_t from_at, uint32_t from_word, const uint64_t *from_pc,
+			uint32_t n, uint32_t words)
+{
+	memcpy(to_pc + to_at, from_pc + from_at, n * sizeof(*to_pc));
+	memcpy(to->sp + to_at, from->sp + from_at, n * sizeof(*to->sp));
+	memcpy(to->fp + to_at, from->fp + from_at, n * sizeof(*to->fp));
+	memcpy(to->word_at + to_word, from->word_at + from_word, words * sizeof(*to->word_at));
+	memcpy(to->word + to_word, from->word + from_word, words * sizeof(*to->word));
+	for (uint32_t i = 0; i < n; i++)
+		to->words_from[to_at + i] = (uint16_t)(from->words_from[from_at + i] - from_word + to_word);
+}
+
+/*
+ * The frame to be added equals frame @j of the last walk. Return: true if the walk is complete by that. Else the frames up to
+ * the last one that holds are added, and that one is the frame to go on with.
+ */
+static bool join(struct run *r, uint32_t j)
+{
+	struct state *s = r->s;
+	uint32_t to, n, first = s->last.words_from[j];
+
+	if (rest_holds(r->w, s, j)) {
+		r->joined = j;
+		r->end = WALK_WHOLE;
+		return true;
+	}
+	to = last_that_holds(r->w, s, j);
+	n = MIN(to - j, r->max - r->n);
+	frames_copy(&s->fresh, r->n, r->words, s->fresh_pc, &s->last, j, first, r->w->pc, n, s->last.words_from[j + n] - first);
+	r->n += n;
+	r->words += s->last.words_from[j + n] - first;
+	r->pc = r->w->pc[j + n];
+	r->sp = s->last.sp[j + n];
+	r->fp = s->last.fp[j + n];
+	r->join_from = j + n + 1;
+	return false;
+}
+
+/* The result: what was joined stays, fresh frames go in front of it. */
+static void commit(struct run *r)
+{
+	struct walk_state *w = r->w;
+	struct state *s = r->s;
+	uint32_t end = r->joined, top, first;
+
+	if (r->n + (WALK_MAX - end) > r->max) {
+		uint32_t more = r->max - r->n;
+
+		first = end < WALK_MAX ? s->last.words_from[end] : STATE_WORDS;
+		frames_copy(&s->fresh, r->n, r->words, s->fresh_pc, &s->last, end, first, w->pc, more, 0);
+		r->n += more;
+		end = WALK_MAX;
+		r->end = WALK_TRUNCATED;
+	}
+	top = end - r->n;
+	first = (end < WALK_MAX ? s->last.words_from[end] : STATE_WORDS) - r->words;
+	if (r->end == WALK_TRUNCATED)
+		first = r->words = 0;
+	frames_copy(&s->last, top, first, w->pc, &s->fresh, 0, 0, s->fresh_pc, r->n, r->words);
+	for (uint32_t i = top; i < end; i++)
+		s->by_sp[state_slot(s->last.sp[i])] = (uint16_t)i;
+	w->top = top;
+	w->kept = WALK_MAX - end;
+	w->end = r->end;
+	s->generation = r->view.generation;
+	s->join_from = r->end == WALK_WHOLE && !r->view.open ? top + r->barrier : WALK_MAX;
+	s->range = s->memory.range[s->memory.current];
+}
+
+/* Named outcomes of the parts of follow() that are not fast: */
+enum { GO_ON = 0, DONE = 1 };
+
+static int done(struct run *r, enum walk_end end)
+{
+	r->end = end;
+	return DONE;
+}
+
+/* A rule that was not at its home in the cache. */
+static __attribute__((noinline)) uint32_t rule_beside(const struct run *r, uint64_t pc)
+{
+	uint32_t rule = cache_lookup(r->view.table, pc);
+
+	if (rule)
+		return rule;
+	walk_count_miss();
+	rule = step_rule(pc);
+	cache_store(&r->view, pc, rule);
+	return rule;
+}
+
+/* Adds the code that a signal interrupted, and goes on to its caller; all registers are known. */
+static int pass_interrupted(struct run *r, struct arch_regs *regs)
+{
+	struct state *s = r->s;
+
+	for (;;) {
+		enum step step;
+
+		if (r->n == r->max)
+			return done(r, WALK_TRUNCATED);
+		s->fresh_pc[r->n] = regs->pc | WALK_PC_EXACT;
+		s->fresh.sp[r->n] = regs->r[ARCH_REG_SP];
+		s->fresh.fp[r->n] = regs->r[ARCH_REG_FP];
+		s->fresh.words_from[r->n++] = 0;
+		r->barrier = r->n;
+		r->words = 0;
+		if (!memory_enter(&s->memory, regs->r[ARCH_REG_SP], false))
+			return done(r, WALK_BROKEN);
+		step = step_frame(&s->memory, true, regs);
+		if (step == STEP_SIGNAL)
+			continue;
+		if (step != STEP_CALLER || !(regs->known >> ARCH_REG_FP & 1))
+			return done(r, step == STEP_END ? WALK_WHOLE : WALK_BROKEN);
+		r->pc = regs->pc;
+		r->sp = regs->r[ARCH_REG_SP];
+		r->fp = regs->r[ARCH_REG_FP];
+		if (!memory_enter(&s->memory, r->sp - ARCH_RULE_REACH, false) || !memory_extend(&s->memory, r->sp))
+			return done(r, WALK_BROKEN);
+		r->join_from = joinable(r);
+		return GO_ON;
+	}
+}
+
+/* The frame just added needs the interpreter. */
+static int pass_by_step(struct run *r)
+{
+	struct arch_regs regs = { .pc = r->pc, .known = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP };
+	enum step step;
+
+	regs.r[ARCH_REG_SP] = r->sp;
+	regs.r[ARCH_REG_FP] = r->fp;
+	step = step_frame(&r->s->memory, false, &regs);
+	r->barrier = r->n;
+	r->words = 0;
+	if (step == STEP_REGISTERS || (step == STEP_CALLER && !(regs.known >> ARCH_REG_FP & 1))) {
+		full_walk(r);
+		return DONE;
+	}
+	if (step == STEP_SIGNAL)
+		return pass_interrupted(r, &regs);
+	if (step == STEP_NO_CODE)
+		r->n--;
+	if (step != STEP_CALLER)
+		return done(r, step == STEP_END ? WALK_WHOLE : WALK_BROKEN);
+	r->pc = regs.pc;
+	r->sp = regs.r[ARCH_REG_SP];
+	r->fp = regs.r[ARCH_REG_FP];
+	return memory_extend(&r->s->memory, r->sp) ? GO_ON : done(r, WALK_BROKEN);
+}
+
+static void word_add(struct run *r, uint64_t at, uint64_t word)
+{
+	r->s->fresh.word_at[r->words] = at;
+	r->s->fresh.word[r->words++] = word;
+}
+
+/* A word of the current stack, which the next walk will have to verify. */
+RAW static bool word_read(struct run *r, uint64_t at, uint64_t *ret)
+{
+	const struct memory_range *range = &r->s->memory.range[r->s->memory.current];
+
+	if (at < range->low || at >= range->high || at % 8)
+		return false;
+	*ret = word_at(at);
+	word_add(r, at, *ret);
+	return true;
+}
+
+/* The frame just added has a layout that the packed rule cannot hold. */
+static int pass_wide(struct run *r, const struct cache_wide *wide)
+{
+	uint64_t fp = r->fp, cfa = (wide->base == WIDE_SP ? r->sp : fp) + (uint64_t)(int64_t)wide->cfa_off, ra;
+
+	if (wide->base == WIDE_FP_DEREF && !word_read(r, cfa, &cfa))
+		return done(r, WALK_BROKEN);
+	if (cfa <= r->sp || cfa % ARCH_SP_ALIGN || !memory_extend(&r->s->memory, cfa))
+		return done(r, WALK_BROKEN);
+	if (wide->base == WIDE_FP_DEREF ? !word_read(r, fp + (uint64_t)(int64_t)wide->fp_off, &r->fp) :
+	    wide->fp_off && !word_read(r, cfa + (uint64_t)(int64_t)wide->fp_off, &r->fp))
+		return done(r, WALK_BROKEN);
+	if (ARCH_RA_BELOW_CFA)
+		ra = word_at(cfa - 8);
+	else if (!word_read(r, cfa + (uint64_t)(int64_t)wide->ra_off, &ra))
+		return done(r, WALK_BROKEN);
+	r->pc = arch_strip(ra);
+	r->sp = cfa;
+	return GO_ON;
+}
+
+/* What no packed rule says. The frame r->pc was just added. */
+static __attribute__((noinline)) int pass_special(struct run *r, uint32_t rule)
+{
+	if (rule >= CACHE_WIDE)
+		return pass_wide(r, cache_wide(rule));
+	if ((rule == CACHE_NO_CFI || rule == CACHE_NO_CODE) && find_object(r->pc - 1))
+		return pass_by_step(r);		/* it may have got tables since */
+	switch (rule) {
+	case CACHE_STOP:
+		return done(r, WALK_WHOLE);
+	case CACHE_STEP:
+		return pass_by_step(r);
+	case CACHE_NO_CODE:
+		r->n--;
+		return done(r, WALK_BROKEN);
+	default:
+		return done(r, WALK_BROKEN);
+	}
+}
+
+/*
+ * Frame after frame from r->pc, r->sp, r->fp to the end. Cost: the chain return address, multiplication, hint, CFA, return
+ * address; everything else goes on beside it.
+ */
+RAW static __attribute__((noinline)) void follow(struct run *r)
+{
+	struct walk_state *w = r->w;
+	struct state *s = r->s;
+	struct state_frames *fresh = &s->fresh;
+	const _Atomic uint64_t *cells = r->view.table->cells;
+	const _Atomic uint16_t *hints = r->view.table->hints;
+	const uint32_t shift = r->view.table->shift, max = r->max;
+	uint64_t pc = r->pc, sp = r->sp, fp = r->fp, high = s->memory.range[s->memory.current].high;
+	uint32_t n = r->n, words = r->words, join_from = r->join_from;
+
+#define SPILL() (r->pc = pc, r->sp = sp, r->fp = fp, r->n = n, r->words = words)
+#define RELOAD() (pc = r->pc, sp = r->sp, fp = r->fp, n = r->n, words = r->words, join_from = r->join_from, \
+		  high = s->memory.range[s->memory.current].high)
+	for (;;) {
+		uint32_t j = s->by_sp[state_slot(sp)], rule;
+		uint64_t hash = cache_hash(pc), cfa, saved;
+
+		if (UNLIKELY(((s->last.sp[j] ^ sp) | (w->pc[j] ^ pc) | (s->last.fp[j] ^ fp)) == 0) && j >= join_from) {
+			SPILL();
+			if (join(r, j))
+				return;
+			RELOAD();
+			hash = cache_hash(pc);
+		}
+		if (UNLIKELY(pc - 1 >= (1ull << ARCH_ADDRESS_BITS) - 1)) {
+			r->end = pc == 0 ? WALK_WHOLE : WALK_BROKEN;
+			break;
+		}
+		if (UNLIKELY(n == max)) {
+			r->end = WALK_TRUNCATED;
+			break;
+		}
+		s->fresh_pc[n] = pc;
+		fresh->sp[n] = sp;
+		fresh->fp[n] = fp;
+		fresh->words_from[n] = (uint16_t)words;
+		n++;
+		rule = atomic_load_explicit(&hints[hash >> shift], memory_order_relaxed);
+		if (UNLIKELY(atomic_load_explicit(&cells[hash >> shift], memory_order_relaxed) != (hash | rule)))
+			rule = rule_beside(r, pc);
+		if (UNLIKELY(rule >= ARCH_RULE_SPECIAL)) {
+			SPILL();
+			if (pass_special(r, rule) == DONE)
+				return;
+			RELOAD();
+			continue;
+		}
+		cfa = (arch_rule_on_fp(rule) ? fp : sp) + arch_rule_cfa(rule);
+		if (UNLIKELY(cfa <= sp || cfa > high || cfa % ARCH_SP_ALIGN)) {
+			SPILL();
+			if (cfa <= sp || cfa % ARCH_SP_ALIGN || !memory_extend(&s->memory, cfa)) {
+				r->end = WALK_BROKEN;
+				return;
+			}
+			RELOAD();
+		}
+		saved = word_at(cfa - arch_rule_fp_below(rule));
+		fresh->word_at[words] = cfa - arch_rule_fp_below(rule);
+		fresh->word[words] = saved;
+		words += arch_rule_saves_fp(rule);
+		fp = arch_rule_saves_fp(rule) ? saved : fp;
+		pc = word_at(cfa - arch_rule_ra_below(rule));
+		if (!ARCH_RA_BELOW_CFA) {
+			fresh->word_at[words] = cfa - arch_rule_ra_below(rule);
+			fresh->word[words++] = pc;
+		}
+		pc = arch_strip(pc);
+		sp = cfa;
+	}
+	SPILL();
+#undef SPILL
+#undef RELOAD
+}
+
+/* A walk that a signal handler left by siglongjmp() stays busy: it is dead if its stack frame is below this one. */
+static bool busy(struct state *s, uint64_t frame)
+{
+	uint64_t other = s->busy;
+
+	if (LIKELY(other == 0))
+		return false;
+	if (other >= frame || frame - other > MEMORY_MAX_FRAME || other < s->memory.range[s->memory.current].low)
+		return true;
+	s->join_from = WALK_MAX;	/* it may have been moving the frames */
+	return false;
+}
+
+static void run_begin(struct run *r, struct walk_state *w)
+{
+	r->w = w;
+	r->s = state_of(w);
+	r->n = r->words = r->barrier = 0;
+	r->joined = WALK_MAX;
+	r->max = w->max && w->max < WALK_MAX ? w->max : WALK_MAX;
+	if (r->s->generation == 0)
+		r->s->join_from = WALK_MAX;	/* never used: {0} */
+}
+
+/* The walk when something has changed since the last one. */
+static __attribute__((noinline)) void walk_again(struct walk_state *w, const struct walk_start *start, struct cache_view view)
+{
+	struct run r;
+
+	run_begin(&r, w);
+	r.view = view;
+	r.context = NULL;
+	r.start = start;
+	r.pc = arch_strip(start->pc);
+	r.sp = start->sp;
+	r.fp = start->fp;
+	if (memory_enter(&r.s->memory, r.sp - ARCH_RULE_REACH, true) && memory_extend(&r.s->memory, r.sp)) {
+		r.join_from = joinable(&r);
+		follow(&r);
+	} else {
+		r.end = WALK_BROKEN;
+	}
+	commit(&r);
+}
+
+bool walk_here(struct walk_state *w, const struct walk_start *start)
+{
+	struct state *s = state_of(w);
+	struct cache_view view;
+	uint32_t top = w->top;
+
+	if (UNLIKELY(busy(s, (uint64_t)__builtin_frame_address(0))))
+		return false;
+	s->busy = (uint64_t)__builtin_frame_address(0);
+	atomic_signal_fence(memory_order_seq_cst);
+	view = cache_view();
+	if (top >= s->join_from && top < WALK_MAX && w->pc[top] == start->pc && s->last.sp[top] == start->sp &&
+	    s->last.fp[top] == start->fp && s->generation == view.generation && !view.open && memory_current(&s->memory, &s->range) &&
+	    rest_holds(w, s, top))
+		w->kept = WALK_MAX - top;
+	else
+		walk_again(w, start, view);
+	atomic_signal_fence(memory_order_seq_cst);
+	s->busy = 0;
+	return true;
+}
+
+bool walk_context(struct walk_state *w, const ucontext_t *context)
+{
+	struct state *s = state_of(w);
+	struct arch_regs regs;
+	struct run r;
+
+	if (busy(s, (uint64_t)__builtin_frame_address(0)))
+		return false;
+	s->busy = (uint64_t)__builtin_frame_address(0);
+	atomic_signal_fence(memory_order_seq_cst);
+	run_begin(&r, w);
+	r.view = cache_view();
+	r.context = context;
+	r.start = NULL;
+	arch_regs_from_context(&regs, context);
+	if (pass_interrupted(&r, &regs) == GO_ON)
+		follow(&r);
+	commit(&r);
+	atomic_signal_fence(memory_order_seq_cst);
+	s->busy = 0;
+	return true;
+}
