@@ -86,6 +86,7 @@ static void fill_header(struct run *r)
 		hz = TICK_HZ;
 	shared->sample_period_ns = hz ? (1000000000u + hz / 2) / hz : 0;
 	shared->tick_cost = r->costs.tick_cost;
+	shared->preempted_ticks = (uint64_t)(1e6 * r->costs.ticks_per_ns);
 	shared->age_shift = 18;
 	for (i = 1, limit_ns = 1e6; i < EVENT_AGE_CLASSES; i++, limit_ns *= 10)
 		shared->age_limit[i] = (uint64_t)(limit_ns / unit);

@@ -51,6 +51,8 @@ struct stack_nodes {
 	struct walk_state walk;
 };
 
+enum perf_event_use { PERF_ONCE, PERF_PERIODIC, PERF_EVENTS };
+
 /** struct thread - what the agent keeps for one thread; never freed, used again when the thread is gone */
 struct thread {
 	struct shared_thread *shared;
@@ -72,7 +74,7 @@ struct thread {
 
 	/* cpu */
 	struct log cpu_log;
-	void *perf_page;		/* keeps the sampling event alive; NULL: none */
+	void *perf_page[PERF_EVENTS];		/* keep the sampling events alive (enum perf_event_use); NULL: none */
 	bool first_phase;		/* the first sample has not come yet */
 	int timer;			/* kernel timer id + 1 where perf events are not permitted; 0: none */
 	uint64_t cpu_start_ns, cpu_last_ns;	/* thread CPU clock at start and at the last sample */
@@ -84,6 +86,8 @@ struct thread {
 	void *(*start)(void *);
 	void *start_arg;
 };
+
+enum { TIMED_EVERY = 61 };	/* one allocation, and one free, in this many is timed; prime: no step with loops */
 
 /** struct agent - of this process */
 struct agent {
@@ -97,6 +101,17 @@ struct agent {
 };
 
 extern struct agent agent;
+/** cost_add - one timing of tare's own work; one so long that the thread must have been off its CPU is no timing */
+static inline void cost_add(struct cost_sum *cost, uint64_t ticks)
+{
+	ticks -= MIN(ticks, agent.tick_cost);
+	if (UNLIKELY(ticks > agent.shared->preempted_ticks))
+		return;
+	cost->timed++;
+	cost->ticks += ticks;
+	cost->ticks_squared += ticks * ticks;
+}
+
 extern __thread struct thread *agent_thread;	/* NULL: this thread has not been met */
 
 /* start.c */
@@ -139,7 +154,6 @@ int nodes_init(void);
 /* objects.c */
 void objects_met(const struct walk_object *object);	/* walk_on_object() */
 void objects_init(void);
-void objects_after_fork(void);
 
 /* shadow.c */
 /** A live block: node, size, time. 0 is "no block". */

@@ -12,18 +12,9 @@
 #include "collect/agent/agent.h"
 
 enum {
-	TIMED_EVERY = 61,	/* prime: no step with the program's loops */
 	STAMP_EVERY = 16,	/* events between two readings of the clock */
 	NET_LIMIT = 64 << 10,	/* live bytes of a thread that may change between two EVENT_TIMEs */
 };
-
-static void cost_add(struct cost_sum *cost, uint64_t ticks)
-{
-	ticks -= MIN(ticks, agent.tick_cost);
-	cost->timed++;
-	cost->ticks += ticks;
-	cost->ticks_squared += ticks * ticks;
-}
 
 /* Reads the clock when it is due, and writes a time stamp where the order between threads needs one. */
 static inline void stamp(struct thread *t, int64_t change)

@@ -169,10 +169,48 @@ HOOK int dlclose(void *handle)
 	return error;
 }
 
-void objects_after_fork(void)
+/* Stacks that a program maps itself (coroutines) end here: what a walk may read must be asked anew. */
+HOOK int munmap(void *address, size_t length)
 {
-	/* the parent's modules are the child's too; what the child meets is entered again, in its own list */
+	static int (*real)(void *, size_t);
+
+	if (UNLIKELY(!real))
+		real = (int (*)(void *, size_t))dlsym(RTLD_NEXT, "munmap");
+	if (agent.window)
+		walk_stacks_changed();
+	return real(address, length);
 }
+
+/* The real one may lie in a libgcc that was loaded privately, or not at all. */
+static void *libgcc(const char *symbol)
+{
+	void *p = dlsym(RTLD_NEXT, symbol), *library;
+
+	if (p)
+		return p;
+	library = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	return library ? dlsym(library, symbol) : NULL;
+}
+
+/* Code made at run time brings its unwind tables by these two. */
+#define FRAMES(symbol, note)                                                \
+	HOOK void symbol(void *eh_frame);                                   \
+	HOOK void symbol(void *eh_frame)                                    \
+	{                                                                   \
+		static void (*real)(void *);                                \
+                                                                            \
+		if (UNLIKELY(!real))                                        \
+			real = (void (*)(void *))libgcc(#symbol);           \
+		if (agent.window) {                                         \
+			walk_objects_begin();                               \
+			note(eh_frame);                                     \
+			walk_objects_end();                                 \
+		}                                                           \
+		if (real)                                                   \
+			real(eh_frame);                                     \
+	}
+FRAMES(__register_frame, walk_frames_register)
+FRAMES(__deregister_frame, walk_frames_deregister)
 
 void objects_init(void)
 {

@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,7 +34,8 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static bool perf_arm(struct thread *t, uint64_t period_ns)
+/* Two events a thread: one that comes once, after the first phase, then one each period. */
+static bool perf_arm(struct thread *t, enum perf_event_use use, uint64_t period_ns)
 {
 	struct perf_event_attr attr;
 	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = (int)t->tid };
@@ -47,6 +49,7 @@ static bool perf_arm(struct thread *t, uint64_t period_ns)
 	attr.exclude_kernel = 1;
 	attr.exclude_hv = 1;
 	attr.wakeup_events = 1;
+	attr.disabled = use == PERF_ONCE;
 	fd = arch_syscall6(SYS_perf_event_open, (long)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
@@ -55,10 +58,12 @@ static bool perf_arm(struct thread *t, uint64_t period_ns)
 	    !arch_syscall3(SYS_fcntl, fd, F_SETSIG, SAMPLER_SIGNAL) &&
 	    !arch_syscall3(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK))
 		page = arch_syscall6(SYS_mmap, 0, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (use == PERF_ONCE)
+		arch_syscall3(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, 1);
 	arch_syscall1(SYS_close, fd);
 	if (page < 0 && page > -PAGE)
 		return false;
-	t->perf_page = (void *)page;
+	t->perf_page[use] = (void *)page;
 	return true;
 }
 
@@ -85,11 +90,15 @@ static bool timer_arm(struct thread *t, uint64_t first_ns, uint64_t period_ns)
 
 void sampler_forget(struct thread *t)
 {
-	if (t->perf_page)
-		arch_syscall3(SYS_munmap, (long)t->perf_page, PAGE, 0);
+	int i;
+
+	for (i = 0; i < PERF_EVENTS; i++) {
+		if (t->perf_page[i])
+			arch_syscall3(SYS_munmap, (long)t->perf_page[i], PAGE, 0);
+		t->perf_page[i] = NULL;
+	}
 	if (t->timer)
 		arch_syscall1(SYS_timer_delete, t->timer - 1);
-	t->perf_page = NULL;
 	t->timer = 0;
 }
 
@@ -104,7 +113,7 @@ void sampler_start(struct thread *t)
 	t->cpu_accounted = 0;
 	t->first_period_ns = 10000 + phase % period;
 	t->first_phase = true;
-	if (agent.shared->sampler == SAMPLER_PERF ? perf_arm(t, t->first_period_ns) :
+	if (agent.shared->sampler == SAMPLER_PERF ? perf_arm(t, PERF_ONCE, t->first_period_ns) :
 						    timer_arm(t, t->first_period_ns, period))
 		return;
 	atomic_fetch_or(&agent.process->flags, PROCESS_NO_SAMPLER);
@@ -121,15 +130,12 @@ static uint64_t periods_due(const struct thread *t, uint64_t cpu_ns)
 static void sample(struct thread *t, const ucontext_t *context)
 {
 	uint64_t begin = arch_ticks(), cpu_ns = thread_cpu_ns(), due = periods_due(t, cpu_ns), missed, took;
-	struct cost_sum *cost = &t->shared->cost[COST_SAMPLE];
 	uint32_t node;
 
 	if (t->first_phase) {
 		t->first_phase = false;
-		if (agent.shared->sampler == SAMPLER_PERF) {
-			sampler_forget(t);
-			perf_arm(t, agent.shared->sample_period_ns);
-		}
+		if (agent.shared->sampler == SAMPLER_PERF)
+			perf_arm(t, PERF_PERIODIC, agent.shared->sample_period_ns);
 	}
 	if (t->busy) {	/* tare's own work was interrupted: not the program's time */
 		t->cpu_accounted++;
@@ -147,9 +153,7 @@ static void sample(struct thread *t, const ucontext_t *context)
 	t->shared->thread_cpu_ns += cpu_ns - t->cpu_last_ns;
 	t->cpu_last_ns = cpu_ns;
 	took = arch_ticks() - begin;
-	cost->timed++;
-	cost->ticks += took;
-	cost->ticks_squared += took * took;
+	cost_add(&t->shared->cost[COST_SAMPLE], took);
 	if (!log_room(t, &t->cpu_log, LOG_CPU, 2)) {
 		t->shared->lost_samples += 1 + missed;
 		return;

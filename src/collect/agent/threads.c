@@ -85,6 +85,8 @@ struct thread *thread_acquire(void)
 	t->net_bytes = 0;
 	t->coarse_ticks = 0;	/* the first event gets a time stamp */
 	t->heap_stack.epoch = t->cpu_stack.epoch = 0;
+	walk_state_reset(&t->heap_stack.walk);
+	walk_state_reset(&t->cpu_stack.walk);
 	return t;
 }
 
@@ -104,6 +106,7 @@ static void thread_begin(struct thread *t)
 		log_thread(t, &t->heap_log, LOG_HEAP);
 	if (agent.shared->instruments & INSTRUMENT_CPU)
 		log_thread(t, &t->cpu_log, LOG_CPU);
+	t->until_timed = t->until_timed_free = (uint32_t)(arch_ticks() % TIMED_EVERY);	/* not just the first, cold one */
 	atomic_signal_fence(memory_order_seq_cst);
 	agent_thread = t;
 	if (agent.shared->instruments & INSTRUMENT_CPU)
