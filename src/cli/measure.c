@@ -88,6 +88,18 @@ static void talk_result(const struct run *run)
 		talk_next(run->what->next_command, recording->path, NULL);
 }
 
+/* With -o FILE.tare the recording is the result, and stdout the program's alone, unless --json asks for it. */
+static int write_result(const struct run *run, const struct profile *profile)
+{
+	struct result_form form = run->form;
+
+	if (form.kind == RESULT_RECORDING && !run->inv->settings.json)
+		return 0;
+	if (form.kind == RESULT_RECORDING)
+		form = (struct result_form){ .kind = RESULT_JSON };
+	return result_write(run->inv, profile, &form, run->what->instruments, true);
+}
+
 static int give_result(struct run *run)
 {
 	struct invocation *inv = run->inv;
@@ -101,8 +113,7 @@ static int give_result(struct run *run)
 		r = recording_started(&run->recording, profile->pid, &inv->err);
 	if (!r) {
 		profile->file = run->recording.directory ? NULL : run->recording.path;
-		if (run->form.kind != RESULT_RECORDING)
-			r = result_write(inv, profile, &run->form, run->what->instruments, true);
+		r = write_result(run, profile);
 	}
 	if (!r)
 		talk_result(run);

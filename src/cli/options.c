@@ -70,12 +70,15 @@ static unsigned int distance(const char *a, const char *b)
 
 const char *options_closest(const char *word, const char *const *words)
 {
-	unsigned int limit = strlen(word) < 4 ? 1 : strlen(word) < 9 ? 2 : 3;
+	size_t length = strlen(word);
+	unsigned int limit = length < 4 ? 1 : length < 9 ? 2 : 3;
 	const char *best = NULL;
 
 	for (; *words; words++) {
 		unsigned int d = distance(word, *words);
 
+		if (length > 2 && !strncmp(word, *words, length))
+			d = MIN(d, 1u);		/* cut short */
 		if (d <= limit) {
 			best = *words;
 			limit = d ? d - 1 : 0;

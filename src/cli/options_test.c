@@ -208,6 +208,7 @@ static void the_closest_word_wins(void **state)
 
 	assert_string_equal(options_closest("recrod", words), "record");
 	assert_string_equal(options_closest("reprot", words), "report");
+	assert_string_equal(options_closest("rep", words), "report");
 	assert_null(options_closest("xyz", words));
 	assert_null(options_closest("", words));
 }
