@@ -14,6 +14,7 @@ void arch_hypervisor(char *ret, size_t size)
 	static const struct { const char *signature, *name; } known[] = {
 		{ "KVMKVMKVM", "kvm" }, { "Microsoft Hv", "hyperv" }, { "VMwareVMware", "vmware" },
 		{ "XenVMMXenVMM", "xen" }, { "TCGTCGTCGTCG", "qemu" }, { "ACRNACRNACRN", "acrn" },
+		{ "bhyve bhyve ", "bhyve" },
 	};
 	unsigned int leaf, signature[3];
 	char text[13] = "";
