@@ -52,7 +52,7 @@ static int again(const struct session_reader *r, struct err *err)
 
 static int corrupt(struct session_reader *r, const char *what, struct err *err)
 {
-	r->failed = err_set(&r->why, -EBADMSG, "%s is damaged: in the chunk at byte %llu there is %s", r->path,
+	r->failed = err_set(&r->why, -EBADMSG, "%s is damaged in the chunk at byte %llu: %s", r->path,
 			    (unsigned long long)r->chunk_at, what);
 	return again(r, err);
 }
@@ -60,7 +60,7 @@ static int corrupt(struct session_reader *r, const char *what, struct err *err)
 static int corrupt_record(struct session_reader *r, size_t at, const char *what, struct err *err)
 {
 	r->failed = err_set(&r->why, -EBADMSG,
-			    "%s is damaged: in the chunk at byte %llu, at byte %zu of its %zu when unpacked, there is %s",
+			    "%s is damaged in the chunk at byte %llu, at byte %zu of its %zu when unpacked: %s",
 			    r->path, (unsigned long long)r->chunk_at, at, r->raw_used, what);
 	return again(r, err);
 }

@@ -49,9 +49,19 @@ struct session_writer {
 	struct err why;
 };
 
+/* Answers as the first failure did. */
+static int again(const struct session_writer *w, struct err *err)
+{
+	if (err)
+		*err = w->why;
+	return w->failed;
+}
+
+/* Final as well: what is lost may be what later records build on. */
 static int no_memory(struct session_writer *w, struct err *err)
 {
-	return err_set(err, -ENOMEM, "%s: out of memory while writing the recording", w->path);
+	w->failed = err_set(&w->why, -ENOMEM, "%s: out of memory while writing the recording", w->path);
+	return again(w, err);
 }
 
 static void sentence_of_failure(struct session_writer *w, int code)
@@ -69,14 +79,6 @@ static void sentence_of_failure(struct session_writer *w, int code)
 	default:
 		err_next(&w->why, "name a file on another disk with -o FILE");
 	}
-}
-
-/* Answers as the first failure did. */
-static int again(const struct session_writer *w, struct err *err)
-{
-	if (err)
-		*err = w->why;
-	return w->failed;
 }
 
 static int write_all(struct session_writer *w, const uint8_t *p, size_t n, struct err *err)
@@ -298,8 +300,10 @@ static int append(struct session_writer *w, const struct record *record, struct 
 	for (const struct format_field *f = fields; f->type != FORMAT_END; f++)
 		size += field_size(record, f);
 	whole = (FORMAT_RECORD_SIZE + size + 7) & ~(size_t)7;
-	if (whole > FORMAT_RAW_MAX)
-		return err_set(err, -EINVAL, "%s: a record of %zu bytes is too large to be written", w->path, whole);
+	if (whole > FORMAT_RAW_MAX) {	/* megabytes of arguments: more than the kernel lets a program have */
+		w->failed = err_set(&w->why, -E2BIG, "%s: a record of %zu bytes is too large to be written", w->path, whole);
+		return again(w, err);
+	}
 	if (w->raw_used && w->raw_used + whole > BATCH_SIZE) {
 		r = write_chunk(w, err);
 		if (r < 0)
