@@ -23,6 +23,7 @@ struct moment {
 	uint32_t stream;	/* of the segment; from nstreams on: process number, that ends */
 	uint32_t index;
 	size_t segment;
+	bool end;		/* of the segment: from here on it is known what it left alive */
 };
 
 struct sweep {
@@ -46,7 +47,9 @@ static int moment_order(const void *a, const void *b)
 		return x->ticks < y->ticks ? -1 : 1;
 	if (x->stream != y->stream)
 		return x->stream < y->stream ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return (int)x->end - (int)y->end;
 }
 
 static void *sweep_array(struct heap *h, size_t n)
@@ -62,21 +65,24 @@ static void sweep_moments(struct sweep *w)
 {
 	struct heap *h = w->heap;
 	struct load *l = h->load;
-	size_t i, room = h->nsegments + l->nprocesses + 1;
+	size_t i, room = 2 * h->nsegments + l->nprocesses + 1;
 	struct heap_segment *segment;
+	uint64_t process_end;
 
 	w->moments = calloc(room, sizeof(*w->moments));
 	if (!w->moments)
 		arena_no_memory();
 	for (i = 0; i < h->nsegments; i++) {
 		segment = &h->segments[i];
+		process_end = h->streams[segment->stream].process->end_ticks;
 		w->moments[w->n++] = (struct moment){
-			MIN(segment->start, h->streams[segment->stream].process->end_ticks), segment->stream, segment->index, i,
+			MIN(segment->start, process_end), segment->stream, segment->index, i, false,
 		};
+		w->moments[w->n++] = (struct moment){ MIN(segment->end, process_end), segment->stream, segment->index, i, true };
 	}
 	for (i = 0; i < l->nprocesses; i++)
 		if (l->processes[i] && l->processes[i]->end_ticks != UINT64_MAX)
-			w->moments[w->n++] = (struct moment){ l->processes[i]->end_ticks, (uint32_t)(h->nstreams + i), 0, 0 };
+			w->moments[w->n++] = (struct moment){ l->processes[i]->end_ticks, (uint32_t)(h->nstreams + i), 0, 0, true };
 	for (i = 1; i < w->n; i++)
 		if (moment_order(&w->moments[i - 1], &w->moments[i]) > 0)
 			break;
@@ -186,6 +192,10 @@ static void sweep_step(struct sweep *w, const struct moment *m)
 		sweep_process_end(w, m->stream - (uint32_t)w->heap->nstreams);
 		return;
 	}
+	if (m->end) {
+		sweep_bounds(w, m->stream, w->live[m->stream], w->live[m->stream]);
+		return;
+	}
 	s = &w->heap->segments[m->segment];
 	process = w->heap->streams[m->stream].process->number;
 	sweep_bounds(w, m->stream, w->live[m->stream] + s->highest, w->live[m->stream] + s->lowest);
@@ -205,7 +215,7 @@ static void sweep_run(struct sweep *w)
 	for (i = 0; i < w->n; i++) {
 		m = &w->moments[i];
 		sweep_draw_to(w, sweep_point(w, m->ticks));
-		if (m->stream < w->heap->nstreams) {
+		if (m->stream < w->heap->nstreams && !m->end) {
 			s = &w->heap->segments[m->segment];
 			sweep_draw_highest(w, s);
 			if (w->total + s->highest > w->peak) {
@@ -252,6 +262,8 @@ static void sweep_limits(const struct sweep *w)
 
 	for (i = 0; i < w->n && i <= w->at_peak; i++) {
 		m = &w->moments[i];
+		if (m->stream < h->nstreams && m->end)
+			continue;
 		if (m->stream < h->nstreams) {
 			s = &h->segments[m->segment];
 			h->streams[m->stream].limit = i == w->at_peak ? s->highest_word : s->end_word;

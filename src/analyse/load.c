@@ -216,6 +216,8 @@ static struct process *load_record_process(struct load *l, const struct record *
 
 static int load_process_part(struct load *l, struct process *p, const struct record *r, struct err *err)
 {
+	size_t thread;
+
 	switch (r->kind) {
 	case REC_PROCESS:
 		load_process_record(l, p, &r->process);
@@ -226,7 +228,8 @@ static int load_process_part(struct load *l, struct process *p, const struct rec
 	case REC_NODES:
 		return load_nodes(p, &r->nodes, err);
 	case REC_THREAD:
-		l->threads[load_thread(l, p, r->thread.tid)].name = arena_strdup(l->arena, r->thread.name);
+		thread = load_thread(l, p, r->thread.tid);
+		l->threads[thread].name = arena_strdup(l->arena, r->thread.name);
 		break;
 	case REC_COUNTERS:
 		p->counters = r->counters;
