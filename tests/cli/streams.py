@@ -76,11 +76,13 @@ def recordings():
     equal("an automatic name has program and PID", os.listdir("names"), [name])
     equal("run.file names it", doc.get("run", {}).get("file"), name)
     os.mkdir("taken")
-    # The program itself takes the name that its recording would have: the PID is its own.
-    got = tare("cpu", "-q", "--", SH, "-c", ": >taken-$$; mv tare.sh.$$.tare tare.other.1.tare 2>/dev/null; : >tare.sh.$$.tare",
-               cwd="taken")
-    check("a taken name is never overwritten", got.status == 0 and
-          [f for f in os.listdir("taken") if f.startswith("tare.sh.") and os.path.getsize(f"taken/{f}") == 0], os.listdir("taken"))
+    for pid in range(os.getpid(), os.getpid() + 1000):      # one of them will be the program's
+        open(f"taken/tare.sh.{pid}.tare", "w").close()
+    got = tare("cpu", "-q", "--json", "--", SH, "-c", "true", cwd="taken")
+    doc = document(got.out) or {}
+    name = f"tare.sh.{doc.get('run', {}).get('pid')}.2.tare"
+    check("a taken name gets .2 before the suffix", got.status == 0 and doc["run"]["file"] == name and os.path.exists(f"taken/{name}"), got)
+    check("a taken name is never overwritten", os.path.getsize(f"taken/{name.replace('.2.', '.')}") == 0)
     os.mkdir("empty")
     got = tare("report", cwd="empty")
     check("report without a recording here says what to type", got.status == 1 and b"next: tare record" in got.err, got)
