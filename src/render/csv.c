@@ -2,7 +2,6 @@
  * csv - one row a stack, RFC 4180: CRLF, quotes doubled, units in the header
  */
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/util.h"
 #include "render/export_formats.h"
@@ -47,13 +46,13 @@ static void csv_stack(const struct tree_node *leaf, struct out *out)
 
 static void csv_cpu(const struct cpu_profile *c, struct out *out)
 {
-	double ns = c->frequency_hz > 0 ? 1e9 / c->frequency_hz : 0;
+	uint64_t before = 0;
 	uint32_t i;
 
 	out_text(out, "tid,samples,cpu_ns,function,module,file,line,stack\r\n");
 	for (i = 0; i < c->nstacks; i++) {
-		out_printf(out, "%u,%" PRIu64 ",%lld,", c->stacks[i].tid, c->stacks[i].samples,
-			   llround((double)c->stacks[i].samples * ns));
+		out_printf(out, "%u,%" PRIu64 ",%" PRIu64 ",", c->stacks[i].tid, c->stacks[i].samples,
+			   export_ns(c, &before, c->stacks[i].samples));
 		csv_stack(c->stacks[i].leaf, out);
 	}
 }

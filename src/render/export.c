@@ -7,6 +7,7 @@
 #include "render/export.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -20,6 +21,15 @@ const struct export_format export_formats[] = {
 	{ "csv", ".csv", "cpu, heap", "spreadsheets, pandas", false, EXPORT_CPU | EXPORT_HEAP, export_csv },
 	{ 0 },
 };
+
+uint64_t export_ns(const struct cpu_profile *c, uint64_t *before, uint64_t samples)
+{
+	double ns = c->frequency_hz > 0 ? 1e9 / c->frequency_hz : 0;
+	uint64_t from = (uint64_t)llround((double)*before * ns);
+
+	*before += samples;
+	return (uint64_t)llround((double)*before * ns) - from;
+}
 
 void export_cost_sentence(const struct profile *p, struct out *out)
 {

@@ -13,7 +13,13 @@ int export_speedscope(const struct profile *p, enum export_what what, struct out
 /* RFC 4180; one row a stack */
 int export_csv(const struct profile *p, enum export_what what, struct out *out);
 
-/** cost_sentence - "tare 0.1.0: measuring cost 1.29 % of CPU" for formats that have a place for a remark */
+/**
+ * export_ns - CPU time of the next @samples of a list, so that the list's sum is that of all its samples, rounded once
+ * @before: samples of the list so far; updated
+ */
+uint64_t export_ns(const struct cpu_profile *c, uint64_t *before, uint64_t samples);
+
+/** export_cost_sentence - "tare 0.1.0: measuring cost 1.29 % of CPU" for formats that have a place for a remark */
 void export_cost_sentence(const struct profile *p, struct out *out);
 
 #endif

@@ -4,7 +4,6 @@
  * A location here is a frame (function and line): addresses mean nothing once processes are merged, and inlining is
  * resolved already. Each mapping says that its functions, files and lines are there, so that no reader looks for objects.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -193,7 +192,7 @@ static const char *thread_name(const struct cpu_profile *c, uint32_t tid)
 static void pprof_cpu(struct pprof *w, const struct profile *p)
 {
 	const struct cpu_profile *c = p->cpu;
-	uint64_t key_thread = pprof_string(w, "thread"), key_tid = pprof_string(w, "tid"), values[2];
+	uint64_t key_thread = pprof_string(w, "thread"), key_tid = pprof_string(w, "tid"), values[2], before = 0;
 	uint32_t i;
 
 	pprof_value_type(w, PROFILE_SAMPLE_TYPE, "samples", "count");
@@ -202,7 +201,7 @@ static void pprof_cpu(struct pprof *w, const struct profile *p)
 	field_number(&w->out, PROFILE_PERIOD, c->period_ns);
 	for (i = 0; i < c->nstacks; i++) {
 		values[0] = c->stacks[i].samples;
-		values[1] = c->frequency_hz > 0 ? (uint64_t)llround((double)values[0] * 1e9 / c->frequency_hz) : 0;
+		values[1] = export_ns(c, &before, values[0]);
 		pprof_sample(w, c->stacks[i].leaf, values, ARRAY_SIZE(values));
 		field_number(&w->inner, LABEL_KEY, key_thread);
 		field_number(&w->inner, LABEL_STRING, pprof_string(w, thread_name(c, c->stacks[i].tid)));

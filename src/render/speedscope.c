@@ -1,7 +1,6 @@
 /*
  * speedscope - its own JSON: shared frames, one "sampled" profile a thread
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,15 +80,16 @@ static void speedscope_cpu(struct speedscope *s, const struct cpu_profile *c)
 {
 	CLEANUP(out_fini) struct out name = { 0 };
 	struct weights w;
-	double ns = c->frequency_hz > 0 ? 1e9 / c->frequency_hz : 0;
+	uint64_t before;
 	uint32_t i, k;
 
 	for (i = 0; i < c->nthreads; i++) {
 		w = (struct weights){ 0 };
+		before = 0;
 		for (k = 0; k < c->nstacks; k++)
 			if (c->stacks[k].tid == c->threads[i].tid)
 				speedscope_add(s, &w, c->stacks[k].leaf,
-					       (uint64_t)llround((double)c->stacks[k].samples * ns));
+					       export_ns(c, &before, c->stacks[k].samples));
 		name.len = 0;
 		out_printf(&name, "%s (%u)", c->threads[i].name, c->threads[i].tid);
 		speedscope_profile(s, &w, name.data ? name.data : "", "nanoseconds");

@@ -68,7 +68,8 @@ static void cpu_functions(const struct profile *p, const struct render_options *
 		more += c->functions[i].self != 0;
 	}
 	if (more)
-		out_printf(o, "%s more functions: %s\n", number_count(more).text, number_percent_of(rest, c->samples).text);
+		out_printf(o, "%s more function%s: %s\n", number_count(more).text, more == 1 ? "" : "s",
+			   number_percent_of(rest, c->samples).text);
 }
 
 static void cpu_stack_line(const struct cpu_profile *c, const struct cpu_stack *stack, struct out *o)
