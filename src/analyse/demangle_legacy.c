@@ -58,7 +58,7 @@ static bool is_hash(const char *s, size_t n)
 bool demangle_legacy(const char *name, size_t len, char *out, size_t size)
 {
 	struct rust r = { .in = name, .len = len, .at = 3, .out = out, .room = size };
-	struct identifier part, last = { "" };
+	struct identifier part, last = { 0 };
 	bool first = true;
 
 	if (len < 3 + 2 + 17 + 1 || !memmem(name, len, "17h", 3))

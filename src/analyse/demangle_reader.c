@@ -186,7 +186,7 @@ struct identifier rust_identifier(struct rust *r)
 	rust_eat(r, '_');
 	if (r->failed || id.n > r->len - r->at) {
 		r->failed = true;
-		return (struct identifier){ "" };
+		return (struct identifier){ .s = "" };
 	}
 	id.s = r->in + r->at;
 	r->at += id.n;

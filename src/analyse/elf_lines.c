@@ -222,32 +222,49 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
+/* The file that the number of @attribute stands for, in the table of the attribute's own unit: in DWARF 5 0 is one. */
+static const char *file_attribute(Dwarf_Attribute *attribute)
+{
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Word file;
+	Dwarf_Die unit;
+	size_t count;
+
+	if (!attribute || dwarf_formudata(attribute, &file) ||
+	    dwarf_cu_info(attribute->cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) || (version < 5 && !file) ||
+	    dwarf_getsrcfiles(&unit, &files, &count) || file >= count)
+		return NULL;
+	return dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static uint32_t line_attribute(Dwarf_Attribute *attribute)
+{
+	Dwarf_Word line;
+
+	return attribute && !dwarf_formudata(attribute, &line) && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
 static void describe_function(Dwarf_Die *die, struct line_scope *ret)
 {
-	int line = 0;
+	Dwarf_Attribute a;
 
 	ret->name = string_attribute(die, DW_AT_linkage_name);
 	if (!ret->name)
 		ret->name = string_attribute(die, DW_AT_MIPS_linkage_name);
 	if (!ret->name)
 		ret->name = string_attribute(die, DW_AT_name);
-	ret->declared_file = dwarf_decl_file(die);
-	if (ret->declared_file && !dwarf_decl_line(die, &line) && line > 0)
-		ret->declared_line = (uint32_t)line;
+	ret->declared_file = file_attribute(dwarf_attr_integrate(die, DW_AT_decl_file, &a));
+	if (ret->declared_file)
+		ret->declared_line = line_attribute(dwarf_attr_integrate(die, DW_AT_decl_line, &a));
 }
 
-static void describe_call(struct line_unit *unit, Dwarf_Die *inlined, struct line_scope *ret)
+static void describe_call(Dwarf_Die *inlined, struct line_scope *ret)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Files *files;
-	Dwarf_Word file, line;
-	size_t count;
+	Dwarf_Attribute a;
 
-	if (!dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) && line <= INT32_MAX)
-		ret->line = (uint32_t)line;
-	if (!dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) &&
-	    !dwarf_getsrcfiles(&unit->tree, &files, &count) && file < count)
-		ret->file = dwarf_filesrc(files, file, NULL, NULL);
+	ret->file = file_attribute(dwarf_attr(inlined, DW_AT_call_file, &a));
+	ret->line = line_attribute(dwarf_attr(inlined, DW_AT_call_line, &a));
 }
 
 static void describe_line(struct line_unit *unit, uint64_t address, struct line_scope *ret)
@@ -281,7 +298,7 @@ int elf_lines_find(struct elf_lines *l, uint64_t address, struct line_scope *ret
 		Dwarf_Die *die = &inlined[n - 1 - i];
 
 		describe_function(die, &ret[i]);
-		describe_call(unit, die, &ret[i + 1]);
+		describe_call(die, &ret[i + 1]);
 	}
 	describe_function(function, &ret[n]);
 	return n + 1;
