@@ -38,7 +38,7 @@ for command in commands():
     stale = [o for o in re.findall(r"^\.It .*?Fl -([a-z-]+)", text, re.M) if o not in known]
     check(f"its page has no option that {command} does not have", not stale, stale)
     check(f"EXAMPLES of {command} come right after SYNOPSIS",
-          re.search(r"^\.Sh SYNOPSIS\n(?:(?!\.Sh ).*\n)*\.Sh EXAMPLES$", text, re.M), "")
+          re.search(r"^\.Sh SYNOPSIS\n(?:(?!\.Sh ).*\n)*\.Sh EXAMPLES(?:\\&)?$", text, re.M), "")
     check(f"--help of {command} fits 100 columns", max(map(len, help_text.splitlines())) <= 115, "")
 
 pages = sorted(p for p in MAN.glob("*.[1-9]"))
