@@ -152,6 +152,19 @@ static void load_process_record(struct load *l, struct process *p, const struct 
 	l->last_ticks = MAX(l->last_ticks, r->start_ticks);
 }
 
+/* The agent is loaded from a directory of the run, "tare.PID.XXXXXX", that is gone afterwards, or from where it is installed. */
+static bool is_agent(const char *path)
+{
+	const char *base = strrchr(path, '/'), *dir = base;
+
+	base = base ? base + 1 : path;
+	if (!strcmp(base, "libtare-agent.so"))
+		return true;
+	while (dir && dir > path && dir[-1] != '/')
+		dir--;
+	return dir && !strcmp(base, "agent.so") && !strncmp(dir, "tare.", 5);
+}
+
 static void load_module_record(struct load *l, struct process *p, const struct rec_module *r)
 {
 	struct load_module *m;
@@ -161,7 +174,8 @@ static void load_module_record(struct load *l, struct process *p, const struct r
 	m->start = r->start;
 	m->end = r->end;
 	m->first_node = r->first_node;
-	m->handle = symbols_module(l->symbols, r->path, r->build_id_len ? r->build_id : NULL, r->build_id_len, r->bias);
+	m->handle = is_agent(r->path) ? MODULE_TARE :
+		    symbols_module(l->symbols, r->path, r->build_id_len ? r->build_id : NULL, r->build_id_len, r->bias);
 }
 
 static int load_nodes(struct process *p, const struct rec_nodes *r, struct err *err)
@@ -354,7 +368,7 @@ static const struct load_module *process_find_module(const struct process *p, ui
 int process_find(const struct process *p, uint32_t node, uint64_t pc)
 {
 	const struct load_module *m;
-	int perf_map = -1;
+	int perf_map = MODULE_NONE;
 
 	for (; p; p = p->parent) {
 		m = process_find_module(p, node, pc);

@@ -25,8 +25,10 @@ struct node_page {
 struct load_module {
 	uint64_t start, end;
 	uint32_t first_node;
-	int handle;		/* symbols_module() */
+	int handle;		/* symbols_module(); MODULE_TARE */
 };
+
+enum { MODULE_NONE = -1, MODULE_TARE = -2 };	/* no object; the agent */
 
 struct process {
 	uint32_t number;
@@ -128,7 +130,7 @@ static inline struct node_sums *process_sums(struct process *p, uint32_t node)
 	return &process_page(p, node)->sums[node & (PAGE_NODES - 1)];
 }
 
-/** process_find - handle of the module that @pc of node @node lies in, or of the perf map; -1: none */
+/** process_find - handle of the module that @pc of node @node lies in, or of the perf map; MODULE_NONE, MODULE_TARE */
 int process_find(const struct process *p, uint32_t node, uint64_t pc);
 
 #endif

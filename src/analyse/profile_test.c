@@ -334,6 +334,36 @@ static void stacks_without_a_beginning_say_so(void **state)
 	profile_free(p);
 }
 
+static uint32_t make_agent_node(struct session_maker *m, uint32_t parent)
+{
+	struct node node = { 0x900100, parent, 0 };
+
+	make(m, (struct record){ REC_NODES, .nodes = { 0, m->next_node[0], 1, &node } });
+	return m->next_node[0]++;
+}
+
+static void code_of_the_agent_is_named_only_where_it_is_the_leaf(void **state)
+{
+	struct session_maker m;
+	struct profile *p;
+	uint32_t top, hook, inner, below;
+
+	make_begin(&m, INSTRUMENT_CPU);
+	make(&m, (struct record){ REC_MODULE, .module = { .start = 0x900000, .end = 0x910000, .path = "/tmp/tare.7.Ab3dEf/agent.so" } });
+	top = make_node(&m, 0, NODE_ROOT, FN_MAIN);
+	hook = make_agent_node(&m, top);
+	inner = make_agent_node(&m, hook);
+	below = make_node(&m, 0, inner, FN_MEMCPY);
+	MAKE_CPU(&m, 0, 0, THREAD(100), SAMPLE(inner, 0), SAMPLE(below, 0), SAMPLE(below, 0));
+	p = finish(&m);
+	assert_int_equal(function_of(p, "[tare]")->self, 1);
+	assert_int_equal(function_of(p, "[tare]")->total, 1);
+	assert_string_equal(function_of(p, "[tare]")->hottest->parent->frame->name, "main");
+	assert_string_equal(function_of(p, "memcpy")->hottest->parent->frame->name, "main");
+	assert_false(has_note(p, "stripped"));
+	profile_free(p);
+}
+
 static void lost_events_are_a_site_of_their_own(void **state)
 {
 	struct session_maker m;
@@ -447,6 +477,7 @@ int main(void)
 		cmocka_unit_test(samples_are_counted_by_thread),
 		cmocka_unit_test(periods_in_the_kernel_are_samples_of_their_own_frame),
 		cmocka_unit_test(stacks_without_a_beginning_say_so),
+		cmocka_unit_test(code_of_the_agent_is_named_only_where_it_is_the_leaf),
 		cmocka_unit_test(lost_events_are_a_site_of_their_own),
 		cmocka_unit_test(a_session_without_its_end_is_incomplete),
 		cmocka_unit_test(an_empty_run_has_empty_answers),

@@ -4,6 +4,9 @@
  * Only nodes that something happened at, and their callers, are looked up. Callers are marked from the last process to the
  * first and from high numbers to low ones, names are given in the other direction: a parent's number is always smaller, be
  * it in the same process or in one that was forked from earlier.
+ *
+ * Code of the agent is a frame "[tare]" where a sample met it: its own cost, not the program's. What it calls on the program's
+ * behalf (the allocator behind a hook) is shown as called by the program.
  */
 #include "analyse/resolve.h"
 
@@ -77,9 +80,12 @@ static struct tree_node *resolve_known(struct process *p, uint32_t node)
 
 static struct tree_node *resolve_parent(struct resolve *r, struct process *p, uint32_t parent)
 {
+	struct tree_node *node;
+
 	if (parent == NODE_ROOT)
 		return r->tree->root;
-	return resolve_leaf(r, p, parent);
+	node = resolve_leaf(r, p, parent);
+	return node->frame && node->frame == r->tare ? node->parent : node;
 }
 
 struct tree_node *resolve_leaf(struct resolve *r, struct process *p, uint32_t node)
@@ -117,8 +123,13 @@ static void resolve_process(struct resolve *r, struct process *p)
 		pc = p->nodes[i].pc & ~NODE_PC_EXACT;
 		address = p->nodes[i].pc & NODE_PC_EXACT || !pc ? pc : pc - 1;
 		module = process_find(p, p->first_node + (uint32_t)i, address);
-		n = symbols_find(r->load->symbols, module, address, &frames);
 		at = resolve_parent(r, p, p->nodes[i].parent);
+		if (module == MODULE_TARE) {
+			frames = &r->tare;
+			n = 1;
+		} else {
+			n = symbols_find(r->load->symbols, module, address, &frames);
+		}
 		while (n-- > 0)
 			at = tree_child(r->tree, at, frames[n]);
 		p->tree[i] = at;
@@ -129,6 +140,7 @@ void resolve_tree(struct resolve *r)
 {
 	size_t i = r->load->nprocesses;
 
+	r->tare = symbols_special(r->load->symbols, "[tare]");
 	while (i-- > 0)
 		if (r->load->processes[i]) {
 			resolve_mark_events(r->load->processes[i]);

@@ -8,6 +8,7 @@
 struct resolve {
 	struct load *load;
 	struct tree *tree;
+	const struct frame *tare;	/* "[tare]" */
 	struct tree_node *lost, *unknown, *truncated;	/* made when first needed */
 };
 

@@ -49,7 +49,8 @@ static void findings_cpu(struct findings *f)
 		caller = fn->hottest ? name_caller(fn->hottest) : NULL;
 		findings_add(f, (struct finding){
 			.kind = "cpu",
-			.text = arena_printf(f->arena, "%s itself takes %s of the CPU time (%s)%s%s", fn->function->name,
+			.text = arena_printf(f->arena, fn->function->name[0] == '[' ? "%s takes %s of the CPU time (%s)%s%s" :
+					     "%s itself takes %s of the CPU time (%s)%s%s", fn->function->name,
 					     number_ratio(&fn->self_ratio, f->utf8).text,
 					     number_ns((double)fn->self * (double)c->period_ns, f->utf8).text,
 					     caller ? ", called mostly from " : "", caller ? caller->frame->name : ""),

@@ -68,6 +68,7 @@ const char *name_place(char *text, size_t size, const char *file, uint32_t line,
 bool name_is_allocator(const char *name)
 {
 	static const char *const wrappers[] = {
+		"malloc", "calloc", "realloc", "__rtld_malloc", "__rtld_calloc", "__rtld_realloc",
 		"xmalloc", "xcalloc", "xrealloc", "xmallocz", "xzalloc", "xstrdup", "xstrndup", "xmemdup",
 		"g_malloc", "g_malloc0", "g_realloc", "g_strdup", "g_malloc_n", "g_malloc0_n",
 		"PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawRealloc", "_PyMem_RawMalloc", "_PyMem_RawCalloc",

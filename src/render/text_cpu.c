@@ -2,6 +2,7 @@
  * text_cpu - where the CPU time went
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/util.h"
 #include "render/name.h"
@@ -10,33 +11,40 @@
 
 enum { STACK_ROWS = 3, STACK_FRAMES = 8, PLACE_MOST = 28 };
 
-static int names_width(const struct cpu_profile *c, uint32_t rows)
+/** struct widths - of the columns whose width depends on what is in them */
+struct widths { int name, place; };
+
+static struct widths table_widths(const struct cpu_profile *c, uint32_t rows)
 {
-	int width = 12, w;
+	struct widths widths = { 12, 5 };
+	const struct function *fn;
+	char place[256];
 	uint32_t i;
 
 	for (i = 0; i < rows; i++) {
-		w = name_width(c->functions[i].function->name, TEXT_NAME_MOST);
-		width = MAX(width, w);
+		fn = c->functions[i].function;
+		widths.name = MAX(widths.name, name_width(fn->name, TEXT_NAME_MOST));
+		name_place(place, sizeof(place), fn->file, fn->line, fn->module);
+		widths.place = MAX(widths.place, name_width(place, PLACE_MOST));
 	}
-	return width;
+	return widths;
 }
 
-static void cpu_function(const struct cpu_profile *c, const struct cpu_function *f, int width,
+static void cpu_function(const struct cpu_profile *c, const struct cpu_function *f, struct widths widths,
 			 const struct render_options *options, struct out *o)
 {
 	char place[256];
 	const struct function *fn = f->function;
 
 	name_place(place, sizeof(place), fn->file, fn->line, fn->module);
-	text_name(o, fn->name, width);
+	text_name(o, fn->name, widths.name);
 	text_right(o, number_ratio(&f->self_ratio, options->utf8).text, 17);
 	text_right(o, number_ns((double)f->self * (double)c->period_ns, options->utf8).text, 10);
 	text_right(o, number_percent_of(f->total, c->samples).text, 10);
 	out_text(o, "   ");
 	name_out(o, place, PLACE_MOST);
 	if (f->hottest && name_caller(f->hottest))
-		out_spaces(o, 14 - name_width(place, PLACE_MOST));
+		out_spaces(o, widths.place - name_width(place, PLACE_MOST));
 	text_caller(o, f->hottest);
 	out_char(o, '\n');
 }
@@ -45,24 +53,26 @@ static void cpu_functions(const struct profile *p, const struct render_options *
 {
 	const struct cpu_profile *c = p->cpu;
 	uint32_t rows = MIN(c->nfunctions, text_limit(options)), i, more = 0;
+	struct widths widths;
 	uint64_t rest = 0;
-	int width;
 
 	while (rows && !c->functions[rows - 1].self)
 		rows--;
 	if (!rows)
 		return;
-	width = names_width(c, rows);
+	widths = table_widths(c, rows);
 	text_style(o, options, TEXT_DIM);
-	text_left(o, "function", width);
+	text_left(o, "function", widths.name);
 	text_right(o, "itself", 17);
 	text_right(o, "time", 10);
 	text_right(o, "with all", 10);
-	out_text(o, "   where           called mostly by");
+	out_text(o, "   ");
+	text_left(o, "where", widths.place);
+	out_text(o, "  called mostly by");
 	text_style(o, options, TEXT_PLAIN);
 	out_char(o, '\n');
 	for (i = 0; i < rows; i++)
-		cpu_function(c, &c->functions[i], width, options, o);
+		cpu_function(c, &c->functions[i], widths, options, o);
 	for (i = rows; i < c->nfunctions; i++) {
 		rest += c->functions[i].self;
 		more += c->functions[i].self != 0;
@@ -72,7 +82,53 @@ static void cpu_functions(const struct profile *p, const struct render_options *
 			   number_percent_of(rest, c->samples).text);
 }
 
-static void cpu_stack_line(const struct cpu_profile *c, const struct cpu_stack *stack, struct out *o)
+/** struct stack_sum - a stack over all threads */
+struct stack_sum {
+	const struct tree_node *leaf;
+	uint64_t samples;
+};
+
+static int by_leaf(const void *a, const void *b)
+{
+	const struct stack_sum *x = a, *y = b;
+
+	return x->leaf->id < y->leaf->id ? -1 : x->leaf->id > y->leaf->id;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct stack_sum *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return by_leaf(a, b);
+}
+
+/* Stacks of one frame ([kernel], [lost]) are left out: the table of functions says all of them. Owns: malloc'ed. */
+static struct stack_sum *stack_sums(const struct cpu_profile *c, uint32_t *ret_n)
+{
+	struct stack_sum *sums = calloc((size_t)c->nstacks + 1, sizeof(*sums));
+	uint32_t i, n = 0, all = 0;
+
+	*ret_n = 0;
+	if (!sums)
+		return NULL;
+	for (i = 0; i < c->nstacks; i++)
+		if (c->stacks[i].leaf->depth > 1)
+			sums[all++] = (struct stack_sum){ c->stacks[i].leaf, c->stacks[i].samples };
+	qsort(sums, all, sizeof(*sums), by_leaf);
+	for (i = 0; i < all; i++) {
+		if (n && sums[n - 1].leaf == sums[i].leaf)
+			sums[n - 1].samples += sums[i].samples;
+		else
+			sums[n++] = sums[i];
+	}
+	qsort(sums, n, sizeof(*sums), by_samples);
+	*ret_n = n;
+	return sums;
+}
+
+static void cpu_stack_line(const struct cpu_profile *c, const struct stack_sum *stack, struct out *o)
 {
 	const struct tree_node *node = stack->leaf;
 	int n = 0;
@@ -90,14 +146,15 @@ static void cpu_stack_line(const struct cpu_profile *c, const struct cpu_stack *
 
 static void cpu_stacks(const struct profile *p, const struct render_options *options, struct out *o)
 {
-	const struct cpu_profile *c = p->cpu;
-	uint32_t i, rows = MIN(MIN(c->nstacks, text_limit(options)), (uint32_t)STACK_ROWS);
+	CLEANUP_FREE struct stack_sum *sums = NULL;
+	uint32_t i, n;
 
-	if (!rows)
-		return;
-	out_text(o, "hottest stacks:\n");
-	for (i = 0; i < rows; i++)
-		cpu_stack_line(c, &c->stacks[i], o);
+	sums = stack_sums(p->cpu, &n);
+	n = MIN(MIN(n, text_limit(options)), (uint32_t)STACK_ROWS);
+	if (n)
+		out_text(o, "hottest stacks:\n");
+	for (i = 0; i < n; i++)
+		cpu_stack_line(p->cpu, &sums[i], o);
 }
 
 static void cpu_threads(const struct profile *p, const struct render_options *options, struct out *o)

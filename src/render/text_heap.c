@@ -93,7 +93,7 @@ static void heap_row_figures(const struct heap_row *row, enum heap_column column
 	out_text(o, " calls  ");
 }
 
-static void heap_row(const struct heap_row *row, enum heap_column column, int width, struct out *o)
+static void heap_row(const struct heap_row *row, enum heap_column column, int width, int place_width, struct out *o)
 {
 	const struct frame *frame = row->site->frame;
 	char place[256];
@@ -103,6 +103,8 @@ static void heap_row(const struct heap_row *row, enum heap_column column, int wi
 	out_text(o, "  ");
 	name_place(place, sizeof(place), frame->file, frame->line, frame->module);
 	name_out(o, place, PLACE_MOST);
+	if (name_caller(row->site))
+		out_spaces(o, place_width - name_width(place, PLACE_MOST));
 	text_caller(o, row->site);
 	out_char(o, '\n');
 }
@@ -110,19 +112,25 @@ static void heap_row(const struct heap_row *row, enum heap_column column, int wi
 static void heap_table(const struct profile *p, enum heap_column column, uint32_t limit, struct out *o)
 {
 	CLEANUP_FREE struct heap_row *rows = NULL;
+	int width = 0, place_width = 0;
+	const struct frame *frame;
+	char place[256];
 	uint32_t n, i;
-	int width = 0;
 
 	rows = heap_rows(p->heap, column, &n);
 	if (!n)
 		return;
-	for (i = 0; i < MIN(n, limit); i++)
-		width = MAX(width, name_width(rows[i].site->frame->name, TEXT_NAME_MOST));
+	for (i = 0; i < MIN(n, limit); i++) {
+		frame = rows[i].site->frame;
+		width = MAX(width, name_width(frame->name, TEXT_NAME_MOST));
+		name_place(place, sizeof(place), frame->file, frame->line, frame->module);
+		place_width = MAX(place_width, name_width(place, PLACE_MOST));
+	}
 	out_printf(o, "%s\n", heap_title(column));
 	for (i = 0; i < MIN(n, limit); i++)
-		heap_row(&rows[i], column, width, o);
+		heap_row(&rows[i], column, width, place_width, o);
 	if (n > limit)
-		out_printf(o, "  %s more places\n", number_count(n - limit).text);
+		out_printf(o, "  %s more place%s\n", number_count(n - limit).text, n - limit == 1 ? "" : "s");
 }
 
 static void heap_ages(const struct profile *p, const struct render_options *options, struct out *o)
