@@ -40,6 +40,7 @@ struct run {
 	struct machine machine;
 	struct machine_costs costs;
 	sigset_t mask_before;
+	struct sigaction xfsz_before;		/* SIGXFSZ: a limit on file sizes is an error of write, not our end */
 	int signals;				/* signalfd */
 	pid_t pid;
 	uint64_t begin_ns, take_ns, progress_ns;
@@ -59,6 +60,7 @@ static void cleanup_run(struct run *r)
 	if (r->signals >= 0)
 		close(r->signals);
 	sigprocmask(SIG_SETMASK, &r->mask_before, NULL);
+	sigaction(SIGXFSZ, &r->xfsz_before, NULL);
 }
 
 static void write_record(struct run *r, const struct record *record)
@@ -277,9 +279,11 @@ static void tick(struct run *r)
 static int open_signals(struct run *r)
 {
 	static const int wanted[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 	size_t i;
 
+	sigaction(SIGXFSZ, &ignore, &r->xfsz_before);
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(wanted); i++)
 		sigaddset(&set, wanted[i]);
@@ -303,7 +307,7 @@ static int prepare(struct run *r, struct err *err)
 	error = session_create(&r->writer, o->session_path, o->force, err);
 	if (error)
 		return error;
-	r->drain = drain_new(r->arena.shared, r->arena.fd, r->writer);
+	r->drain = drain_new(&r->arena, o->agent_path, r->writer);
 	return r->drain ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
@@ -319,7 +323,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	if (error)
 		return error;
 	r.begin_ns = machine_monotonic_ns();
-	error = launch_start(&r.pid, &r.arena, options->program_path, options->argv, &r.mask_before, err);
+	error = launch_start(&r.pid, &r.arena, options->program_path, options->argv, &r.mask_before, &r.xfsz_before, err);
 	if (error) {
 		if (error > 0)
 			waitpid(r.pid, NULL, 0);

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/util.h"
+#include "collect/launch.h"
 
 struct cursor {
 	uint64_t piece;
@@ -48,8 +49,9 @@ struct process {
 };
 
 struct drain {
+	const struct launch_arena *arena;
+	const char *agent_path;
 	struct shared_header *shared;
-	int fd;
 	struct session_writer *writer;
 	uint32_t nprocesses;
 	struct process *processes;	/* by process number */
@@ -129,12 +131,21 @@ static bool write_process(struct drain *d, struct process *p, bool last, struct 
 	return true;
 }
 
+static const char *module_path(const struct drain *d, const struct process *p, const char *path)
+{
+	if (!path[0])
+		return p->shared->exe;
+	if (!strchr(path, '/'))
+		return "[vdso]";
+	return strncmp(path, d->arena->dir, strlen(d->arena->dir)) ? path : d->agent_path;
+}
+
 static void write_module(struct drain *d, struct process *p, const struct shared_module *m, struct err *err)
 {
 	struct record record = { .kind = REC_MODULE, .module = {
 		.process = p->shared->process, .first_node = m->first_node, .start = m->start, .end = m->end, .bias = m->bias,
 		.build_id_len = m->build_id_len,
-		.path = !m->path[0] ? p->shared->exe : !strchr(m->path, '/') ? "[vdso]" : m->path } };
+		.path = module_path(d, p, m->path) } };
 
 	memcpy(record.module.build_id, m->build_id, m->build_id_len);
 	put(d, &record, err);
@@ -353,7 +364,7 @@ static void free_pages(struct drain *d, struct process *p)
 		next = ((struct shared_extent *)at(d, offset))->next;
 		/* the process record at the begin of the first one stays: its list is followed by others */
 		kept = p->offset - offset < SHARED_EXTENT ? (uint64_t)sizeof(*p->shared) + 4096 : 0;
-		fallocate(d->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(offset + kept),
+		fallocate(d->arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(offset + kept),
 			  (off_t)(SHARED_EXTENT - kept));
 		atomic_fetch_sub(&d->shared->used, SHARED_EXTENT);
 	}
@@ -466,14 +477,15 @@ uint32_t drain_flags(const struct drain *d)
 	return flags;
 }
 
-struct drain *drain_new(struct shared_header *shared, int fd, struct session_writer *writer)
+struct drain *drain_new(const struct launch_arena *arena, const char *agent_path, struct session_writer *writer)
 {
 	struct drain *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	d->shared = shared;
-	d->fd = fd;
+	d->arena = arena;
+	d->shared = arena->shared;
+	d->agent_path = agent_path;
 	d->writer = writer;
 	return d;
 }

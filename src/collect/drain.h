@@ -11,8 +11,14 @@
 
 struct drain;
 
-/** drain_new - reads the arena @shared, whose file is @fd, into @writer; Return: NULL: no memory */
-struct drain *drain_new(struct shared_header *shared, int fd, struct session_writer *writer);
+struct launch_arena;
+/**
+ * drain_new - reads the arena @arena into @writer
+ * @agent_path: the agent's object file, which processes know by a link that is gone later
+ *
+ * Return: NULL: no memory.
+ */
+struct drain *drain_new(const struct launch_arena *arena, const char *agent_path, struct session_writer *writer);
 void drain_free(struct drain *d);
 
 /**

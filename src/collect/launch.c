@@ -134,12 +134,13 @@ static void exec_by_shell(const char *path, char *const *argv)
 }
 
 static __attribute__((noreturn)) void child(const struct launch_arena *a, const char *path, char *const *argv,
-					    const sigset_t *mask, int report)
+					    const sigset_t *mask, const struct sigaction *xfsz, int report)
 {
 	int error;
 
 	a->shared->root_pid = (uint32_t)getpid();
 	set_preload(a);
+	sigaction(SIGXFSZ, xfsz, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(path, argv);
 	if (errno == ENOEXEC)
@@ -151,7 +152,7 @@ static __attribute__((noreturn)) void child(const struct launch_arena *a, const 
 }
 
 int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
-		 struct err *err)
+		 const struct sigaction *xfsz, struct err *err)
 {
 	int report[2], error = 0;
 	ssize_t n;
@@ -166,7 +167,7 @@ int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path,
 		return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
 	}
 	if (pid == 0)
-		child(a, path, argv, mask, report[1]);
+		child(a, path, argv, mask, xfsz, report[1]);
 	close(report[1]);
 	do
 		n = read(report[0], &error, sizeof(error));

@@ -22,11 +22,11 @@ void launch_arena_close(struct launch_arena *a);
 
 /**
  * launch_start - starts @path with @argv
- * @mask: the signal mask that the program begins with
+ * @mask, @xfsz: the signal mask, and the disposition of SIGXFSZ, that the program begins with
  *
  * Return: 0; COLLECT_NOT_EXECUTABLE, COLLECT_NOT_FOUND (exec failed); -errno.
  */
 int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
-		 struct err *err);
+		 const struct sigaction *xfsz, struct err *err);
 
 #endif

@@ -43,11 +43,16 @@ struct log {
 	uint32_t at;			/* next word of it */
 };
 
-/** struct stack_nodes - a thread's walks of one kind, with the call-tree node of each frame of the last one */
+struct path_hash {
+	uint64_t a, b;
+};
+
+/** struct stack_nodes - a thread's walks of one kind, with the hash of the path to each frame of the last one */
 struct stack_nodes {
-	uint32_t epoch;			/* of the node table that node[] belongs to */
+	uint32_t epoch;			/* that path[] belongs to */
 	enum walk_end end;		/* of the last walk */
-	uint32_t node[WALK_MAX + 1];	/* parallel to walk.pc[]; node[WALK_MAX] is the root */
+	uint32_t top, last;		/* of the last walk, and its node */
+	struct path_hash path[WALK_MAX + 1];	/* parallel to walk.pc[]; path[WALK_MAX] is the root */
 	struct walk_state walk;
 };
 
@@ -146,7 +151,7 @@ static inline void log_put(struct log *log, uint64_t word)
 }
 
 /* nodes.c */
-/** nodes_of_stack - the call-tree node of the walk that @s holds; Cost: a look-up for each frame that was not kept */
+/** nodes_of_stack - the call-tree node of the walk that @s holds; Cost: two multiplications a changed frame, one look-up */
 uint32_t nodes_of_stack(struct stack_nodes *s, struct shared_thread *counters);
 void nodes_restart(void);	/* addresses may mean something else from now on: no node is found again */
 int nodes_init(void);
@@ -172,7 +177,6 @@ enum { AGE_BITS = 20 };
 /* threads.c */
 /** thread_attach - finds or makes the state of the calling thread; NULL: no memory */
 struct thread *thread_attach(void);
-struct thread *thread_acquire(void);
 void threads_after_fork(void);
 void threads_init(void);
 

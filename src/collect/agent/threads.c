@@ -29,11 +29,11 @@ static uint32_t current_tid(void)
 	return (uint32_t)arch_syscall1(SYS_gettid, 0);
 }
 
-/* Claims a state whose thread is gone. */
-static struct thread *thread_reuse(void)
+/* Claims a state whose thread is gone. @own: the calling thread has none, so one with its number is an earlier thread's. */
+static struct thread *thread_reuse(uint32_t own)
 {
 	struct thread *t = atomic_load(&look_next), *found = NULL;
-	uint32_t tid, own = current_tid();
+	uint32_t tid;
 	int i;
 
 	for (i = 0; i < LOOK_AT && !found; i++) {
@@ -73,9 +73,9 @@ static struct thread *thread_new(void)
 	return t;
 }
 
-struct thread *thread_acquire(void)
+static struct thread *thread_acquire(uint32_t own)
 {
-	struct thread *t = thread_reuse();
+	struct thread *t = thread_reuse(own);
 
 	if (!t)
 		return thread_new();
@@ -119,7 +119,7 @@ COLD struct thread *thread_attach(void)
 
 	if (!agent.window)
 		return NULL;
-	t = thread_acquire();
+	t = thread_acquire(current_tid());
 	if (t)
 		thread_begin(t);
 	return t;
@@ -160,7 +160,7 @@ HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *
 			dlsym(RTLD_NEXT, "pthread_create");
 	}
 	if (agent.window)
-		t = thread_acquire();
+		t = thread_acquire(TID_CLAIMED);
 	if (!t)
 		return real(ret, attributes, start, arg);
 	t->urgent_blocked = agent_thread && agent_thread->urgent_blocked;
