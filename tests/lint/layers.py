@@ -125,7 +125,7 @@ def tracked():
 
 def nothing_of_one_machine():
     """No path of the machine it was written on, no host of a registry."""
-    words = re.compile(rb"/work(?=/)|/root/|/tmp/b-|" + rb"\.\./shared" + rb"|deb\.debian\." + rb"org|registry\.npm" + rb"js|pypi\." + rb"org|proxy\.golang")
+    words = re.compile(rb"/work(?=/)|(?<![\w.])/root/|/tmp/b-|" + rb"\.\./shared" + rb"|deb\.debian\." + rb"org|registry\.npm" + rb"js|pypi\." + rb"org|proxy\.golang")
     bad = []
     for path in tracked():
         if path == pathlib.Path(__file__).resolve() or not path.is_file():
