@@ -149,22 +149,25 @@ static json_t *json_cpu_threads(const struct cpu_profile *c)
 	return array;
 }
 
-static json_t *json_cpu_stacks(const struct cpu_profile *c, struct json_frames *frames)
+static void write_cpu_stacks(const struct cpu_profile *c, struct json_frames *frames, struct out *out)
 {
-	json_t *array = json_array();
 	uint32_t i;
 
-	for (i = 0; i < c->nstacks; i++)
-		json_array_append_new(array, json_pack("{s:o,s:o,s:o}", "tid", json_count(c->stacks[i].tid), "stack",
-						       json_stack(frames, c->stacks[i].leaf), "samples",
-						       json_count(c->stacks[i].samples)));
-	return array;
+	out_char(out, '[');
+	for (i = 0; i < c->nstacks; i++) {
+		out_printf(out, "%s{\"tid\":%u,\"samples\":%" PRIu64 ",\"stack\":", i ? "," : "", c->stacks[i].tid,
+			   c->stacks[i].samples);
+		json_stack(frames, c->stacks[i].leaf, out);
+		out_char(out, '}');
+	}
+	out_char(out, ']');
 }
 
-static void json_cpu(json_t *o, const struct profile *p, const struct render_options *options, struct json_frames *frames)
+static void write_cpu(const struct profile *p, const struct render_options *options, struct json_frames *frames,
+		      struct out *out)
 {
 	const struct cpu_profile *c = p->cpu;
-	json_t *functions = json_array();
+	json_t *functions = json_array(), *o = json_object();
 	uint32_t i;
 
 	for (i = 0; i < c->nfunctions; i++)
@@ -176,23 +179,31 @@ static void json_cpu(json_t *o, const struct profile *p, const struct render_opt
 	set(o, "kernel_samples", json_count(c->kernel_samples));
 	set(o, "functions", functions);
 	set(o, "threads", json_cpu_threads(c));
-	set(o, "stacks", options->stacks ? json_cpu_stacks(c, frames) : json_null());
+	json_members(o, out);
+	out_text(out, ",\"stacks\":");
+	if (options->stacks)
+		write_cpu_stacks(c, frames, out);
+	else
+		out_text(out, "null");
 }
 
-static json_t *json_site(const struct heap_site *site, struct json_frames *frames)
+static void write_sites(const struct heap_profile *h, struct json_frames *frames, struct out *out)
 {
-	const struct heap_sums *s = &site->sums;
-	json_t *object = json_object();
+	const struct heap_sums *s;
+	uint32_t i;
 
-	set(object, "stack", json_stack(frames, site->leaf));
-	set(object, "calls", json_count(s->calls));
-	set(object, "bytes", json_count(s->bytes));
-	set(object, "frees", json_count(s->frees));
-	set(object, "peak_bytes", json_count(s->peak_bytes));
-	set(object, "never_freed_bytes", json_count(s->never_freed_bytes));
-	set(object, "never_freed_calls", json_count(s->never_freed_calls));
-	set(object, "temporary", json_count(s->temporary));
-	return object;
+	out_char(out, '[');
+	for (i = 0; i < h->nsites; i++) {
+		s = &h->sites[i].sums;
+		out_printf(out, "%s{\"calls\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"frees\":%" PRIu64 ",\"peak_bytes\":%" PRIu64,
+			   i ? "," : "", s->calls, s->bytes, s->frees, s->peak_bytes);
+		out_printf(out, ",\"never_freed_bytes\":%" PRIu64 ",\"never_freed_calls\":%" PRIu64 ",\"temporary\":%" PRIu64,
+			   s->never_freed_bytes, s->never_freed_calls, s->temporary);
+		out_text(out, ",\"stack\":");
+		json_stack(frames, h->sites[i].leaf, out);
+		out_char(out, '}');
+	}
+	out_char(out, ']');
 }
 
 static json_t *json_ages(const struct heap_profile *h)
@@ -222,14 +233,11 @@ static json_t *json_points(const struct heap_profile *h)
 	return array;
 }
 
-static void json_heap(json_t *o, const struct profile *p, struct json_frames *frames)
+static void write_heap(const struct profile *p, struct json_frames *frames, struct out *out)
 {
 	const struct heap_profile *h = p->heap;
-	json_t *sites = json_array();
-	uint32_t i;
+	json_t *o = json_object();
 
-	for (i = 0; i < h->nsites; i++)
-		json_array_append_new(sites, json_site(&h->sites[i], frames));
 	set(o, "calls", json_count(h->sums.calls));
 	set(o, "frees", json_count(h->sums.frees));
 	set(o, "inherited_frees", json_count(h->inherited_frees));
@@ -246,7 +254,9 @@ static void json_heap(json_t *o, const struct profile *p, struct json_frames *fr
 	set(o, "ages", json_ages(h));
 	set(o, "age_unknown", json_count(h->ages[0]));
 	set(o, "live", json_points(h));
-	set(o, "sites", sites);
+	json_members(o, out);
+	out_text(out, ",\"sites\":");
+	write_sites(h, frames, out);
 }
 
 static json_t *json_instruments(const struct profile *p)
@@ -280,43 +290,38 @@ static json_t *json_findings(const struct profile *p)
 	return array;
 }
 
-static json_t *json_part(const struct profile *p, const struct render_options *options, struct json_frames *frames, bool cpu)
-{
-	json_t *part;
-
-	if (cpu ? !p->cpu : !p->heap)
-		return json_null();
-	part = json_object();
-	if (cpu)
-		json_cpu(part, p, options, frames);
-	else
-		json_heap(part, p, frames);
-	return part;
-}
-
-static void json_joined(json_t *o, const struct profile *p, const struct render_options *options, struct json_frames *frames)
+/* The keys of each instrument under its name; null where the recording has it not. */
+static void write_joined(const struct profile *p, const struct render_options *options, struct json_frames *frames,
+			 struct out *out)
 {
 	bool report = !strcmp(options->command, "report");
+	json_t *o = json_object();
 
 	set(o, "instruments", json_instruments(p));
-	if (report)
+	if (report) {
 		set(o, "findings", json_findings(p));
-	set(o, "cpu", json_part(p, options, frames, true));
-	set(o, "heap", json_part(p, options, frames, false));
-	if (!report)
-		return;
-	set(o, "lat", json_null());
-	set(o, "stall", json_null());
-	set(o, "base", json_null());
-	set(o, "diff", json_null());
-	set(o, "slow_calls", json_array());
+		set(o, "lat", json_null());
+		set(o, "stall", json_null());
+		set(o, "base", json_null());
+		set(o, "diff", json_null());
+		set(o, "slow_calls", json_array());
+	}
+	json_members(o, out);
+	out_text(out, p->cpu ? ",\"cpu\":{" : ",\"cpu\":null");
+	if (p->cpu) {
+		write_cpu(p, options, frames, out);
+		out_char(out, '}');
+	}
+	out_text(out, p->heap ? ",\"heap\":{" : ",\"heap\":null");
+	if (p->heap) {
+		write_heap(p, frames, out);
+		out_char(out, '}');
+	}
 }
 
-int render_json(const struct profile *p, const struct render_options *options, struct out *out)
+static json_t *json_common(const struct profile *p, const struct render_options *options)
 {
-	CLEANUP(json_frames_fini) struct json_frames frames = { 0 };
 	json_t *o = json_object();
-	int r;
 
 	set(o, "schema", json_sprintf("tare.%s/1", options->command));
 	set(o, "tare_version", json_text(TARE_VERSION));
@@ -326,15 +331,24 @@ int render_json(const struct profile *p, const struct render_options *options, s
 	set(o, "loss", json_pack("{s:o,s:o,s:o}", "events", json_count(p->lost_events), "truncated_stacks",
 				 json_count(p->truncated_stacks), "broken_stacks", json_count(p->broken_stacks)));
 	set(o, "cost", json_cost(p));
+	return o;
+}
+
+int render_json(const struct profile *p, const struct render_options *options, struct out *out)
+{
+	CLEANUP(json_frames_fini) struct json_frames frames = { 0 };
+
+	out_char(out, '{');
+	json_members(json_common(p, options), out);
+	out_char(out, ',');
 	if (!strcmp(options->command, "cpu") && p->cpu)
-		json_cpu(o, p, options, &frames);
+		write_cpu(p, options, &frames, out);
 	else if (!strcmp(options->command, "heap") && p->heap)
-		json_heap(o, p, &frames);
+		write_heap(p, &frames, out);
 	else if (!strcmp(options->command, "cost"))
-		set(o, "primitives", json_array());	/* a recording's ledger: nothing was measured anew */
+		out_text(out, "\"primitives\":[]");	/* a recording's ledger: nothing was measured anew */
 	else
-		json_joined(o, p, options, &frames);
-	r = json_line(o, out);
-	json_decref(o);
-	return r;
+		write_joined(p, options, &frames, out);
+	out_text(out, "}\n");
+	return out_result(out);
 }

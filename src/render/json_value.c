@@ -1,8 +1,8 @@
 /*
  * json_value - values of our documents
  *
- * Names and arguments are bytes of other people; JSON is UTF-8. A frame occurs in thousands of stacks, and is one object in
- * memory that all of them hold.
+ * Names and arguments are bytes of other people; JSON is UTF-8. A frame occurs in thousands of stacks: it is turned into text
+ * once, and copied from there.
  */
 #include "render/json_value.h"
 
@@ -100,12 +100,25 @@ static int json_chunk(const char *buffer, size_t size, void *out)
 	return 0;
 }
 
+enum { JSON_FLAGS = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12) };
+
 int json_line(json_t *document, struct out *out)
 {
-	if (!document || json_dump_callback(document, json_chunk, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)))
+	if (!document || json_dump_callback(document, json_chunk, out, JSON_FLAGS))
 		return -ENOMEM;
 	out_char(out, '\n');
 	return out_result(out);
+}
+
+void json_members(json_t *object, struct out *out)
+{
+	CLEANUP_FREE char *text = json_dumps(object, JSON_FLAGS);
+
+	json_decref(object);
+	if (text)
+		out_bytes(out, text + 1, strlen(text) - 2);
+	else
+		out->full = true;
 }
 
 void json_frames_fini(struct json_frames *f)
@@ -113,38 +126,55 @@ void json_frames_fini(struct json_frames *f)
 	size_t i;
 
 	for (i = 0; i < f->n; i++)
-		json_decref(f->by_id[i]);
+		free(f->by_id[i]);
 	free(f->by_id);
 	*f = (struct json_frames){ 0 };
 }
 
-static json_t *json_frame(struct json_frames *f, const struct frame *frame)
+static char *json_frame_text(const struct frame *frame)
+{
+	json_t *object = json_pack("{s:o,s:o,s:o,s:o}", "name", json_text(frame->name), "module", json_text_or_null(frame->module),
+				   "file", json_text_or_null(frame->file), "line", json_known(frame->line));
+	char *text = json_dumps(object, JSON_FLAGS);
+
+	json_decref(object);
+	return text;
+}
+
+static const char *json_frame(struct json_frames *f, const struct frame *frame)
 {
 	size_t n = f->n ? f->n : 64;
-	json_t **by_id;
+	char **by_id;
 
 	if (frame->id >= f->n) {
 		while (n <= frame->id)
 			n *= 2;
-		by_id = realloc(f->by_id, n * sizeof(json_t *));
+		by_id = realloc(f->by_id, n * sizeof(*by_id));
 		if (!by_id)
 			return NULL;
-		memset(by_id + f->n, 0, (n - f->n) * sizeof(json_t *));
+		memset(by_id + f->n, 0, (n - f->n) * sizeof(*by_id));
 		f->by_id = by_id;
 		f->n = n;
 	}
 	if (!f->by_id[frame->id])
-		f->by_id[frame->id] = json_pack("{s:o,s:o,s:o,s:o}", "name", json_text(frame->name), "module",
-						json_text_or_null(frame->module), "file", json_text_or_null(frame->file), "line",
-						json_known(frame->line));
+		f->by_id[frame->id] = json_frame_text(frame);
 	return f->by_id[frame->id];
 }
 
-json_t *json_stack(struct json_frames *f, const struct tree_node *leaf)
+void json_stack(struct json_frames *f, const struct tree_node *leaf, struct out *out)
 {
-	json_t *array = json_array();
+	const char *text;
+	bool first = true;
 
-	for (; leaf && leaf->frame; leaf = leaf->parent)
-		json_array_append(array, json_frame(f, leaf->frame));
-	return array;
+	out_char(out, '[');
+	for (; leaf && leaf->frame; leaf = leaf->parent, first = false) {
+		text = json_frame(f, leaf->frame);
+		if (!first)
+			out_char(out, ',');
+		if (text)
+			out_text(out, text);
+		else
+			out->full = true;
+	}
+	out_char(out, ']');
 }

@@ -1,6 +1,6 @@
 /* json_value.h - values of our documents; private to render/
  *
- * jansson's functions take NULL for an earlier failure and pass it on, so documents are built without a check at each step.
+ * jansson's functions take NULL for an earlier failure and pass it on, so values are built without a check at each step.
  */
 #ifndef TARE_RENDER_JSON_VALUE_H
 #define TARE_RENDER_JSON_VALUE_H
@@ -24,14 +24,21 @@ json_t *json_strings(const char *const *list, uint32_t n);
 /** json_line - writes a document as one line; Return: 0; -ENOMEM */
 int json_line(json_t *document, struct out *out);
 
-/** struct json_frames - frames by id, each one object that stacks share */
+/**
+ * json_members - the members of an object, without its braces, so that more can follow; takes @object
+ *
+ * Stacks are most of a document: they are written as text (below), not built as values.
+ */
+void json_members(json_t *object, struct out *out);
+
+/** struct json_frames - frames as text, by id */
 struct json_frames {
-	json_t **by_id;
+	char **by_id;
 	size_t n;
 };
 
 void json_frames_fini(struct json_frames *f);
-/** json_stack - innermost first */
-json_t *json_stack(struct json_frames *f, const struct tree_node *leaf);
+/** json_stack - writes an array of frames, innermost first */
+void json_stack(struct json_frames *f, const struct tree_node *leaf, struct out *out);
 
 #endif
