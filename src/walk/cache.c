@@ -1,8 +1,8 @@
 /* cache.c - the table of frame layouts: open addressing, grown by publishing a larger copy
  *
  * Readers load whole words and believe a cell only if all 48 bits of the address are in it, so no order between threads
- * matters and nothing need be locked. Tables are never unmapped: a walk may hold one for any time. A table that grows fourfold
- * leaves a third of its size behind in all. While objects may vanish (walk_objects_begin) walks see an empty table; the last
+ * matters and nothing need be locked. Tables are never unmapped: a walk may hold one for any time. A table that doubles leaves
+ * its own size behind in all. While objects may vanish (walk_objects_begin) walks see an empty table; the last
  * walk_objects_end() zeroes the real one in place. A walk that was under way then may still store a rule it read before;
  * it looks at the generation afterwards and takes the rule out again. (A program cannot unmap code that is on a
  * stack being walked; so that rule would be one of garbage.)
@@ -15,7 +15,7 @@
 #include "walk/memory.h"
 #include "walk/walk.h"
 
-enum { LOG2_FIRST = 14, LOG2_STEP = 2, LOG2_LAST = 20, PROBES = 8, WIDE_MAX = 0xff0 };
+enum { LOG2_FIRST = 14, LOG2_STEP = 1, LOG2_LAST = 20, PROBES = 8, WIDE_MAX = 4096 };
 
 static _Atomic uint64_t empty_cells[2];
 static _Atomic uint16_t empty_hints[2];
@@ -177,7 +177,7 @@ void cache_store(const struct cache_view *view, uint64_t ra, uint32_t rule)
 		return;
 	if (put(t, hash, rule))
 		used = atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed) + 1;
-	if (used >= cells / 4 && used % 64 == 0)
+	if (used >= cells / 8 * 3 && used % 64 == 0)
 		grow(view);
 	if (!view_valid(view))
 		take_out(t, hash, rule);
@@ -205,7 +205,7 @@ void walk_objects_end(void)
 
 const struct cache_wide *cache_wide(uint32_t rule)
 {
-	return &wides[rule - CACHE_WIDE];
+	return &wides[(rule - CACHE_WIDE) >> 3];
 }
 
 static bool same_layout(const struct cache_wide *a, const struct cache_wide *b)
@@ -219,7 +219,7 @@ uint32_t cache_wide_rule(const struct cache_wide *layout)
 
 	for (uint32_t i = 0; i < n; i++)
 		if (same_layout(&wides[i], layout))
-			return CACHE_WIDE + i;
+			return CACHE_WIDE + (i << 3);
 	if (n == WIDE_MAX || atomic_exchange_explicit(&wides_busy, true, memory_order_acquire))
 		return CACHE_STEP;
 	n = atomic_load_explicit(&n_wides, memory_order_acquire);
@@ -228,5 +228,5 @@ uint32_t cache_wide_rule(const struct cache_wide *layout)
 		atomic_store_explicit(&n_wides, n + 1, memory_order_release);
 	}
 	atomic_store_explicit(&wides_busy, false, memory_order_release);
-	return n < WIDE_MAX ? CACHE_WIDE + n : CACHE_STEP;
+	return n < WIDE_MAX ? CACHE_WIDE + (n << 3) : CACHE_STEP;
 }

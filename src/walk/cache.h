@@ -14,13 +14,13 @@
 
 #include "arch/arch.h"
 
-/** A rule is a packed layout of the CPU (arch_rule_*) below ARCH_RULE_SPECIAL, or one of these. 0 is no rule. */
+/** A rule is a packed layout of the CPU (arch_rule_*), or special, which is one of these. 0 is no rule. */
 enum cache_rule {
-	CACHE_STOP = ARCH_RULE_SPECIAL + 1,	/* outermost frame */
-	CACHE_STEP = ARCH_RULE_SPECIAL + 2,	/* to be interpreted each time */
-	CACHE_NO_CFI = ARCH_RULE_SPECIAL + 3,	/* code (or what looks like it) without CFI */
-	CACHE_NO_CODE = ARCH_RULE_SPECIAL + 4,	/* not a return address */
-	CACHE_WIDE = ARCH_RULE_SPECIAL + 0x1000	/* + number of a struct cache_wide */
+	CACHE_STOP = 1 << 3 | ARCH_RULE_SPECIAL,	/* outermost frame */
+	CACHE_STEP = 2 << 3 | ARCH_RULE_SPECIAL,	/* to be interpreted each time */
+	CACHE_NO_CFI = 3 << 3 | ARCH_RULE_SPECIAL,	/* code (or what looks like it) without CFI */
+	CACHE_NO_CODE = 4 << 3 | ARCH_RULE_SPECIAL,	/* not a return address */
+	CACHE_WIDE = 16 << 3 | ARCH_RULE_SPECIAL	/* + 8 * number of a struct cache_wide */
 };
 
 /** struct cache_wide - a layout that the packed rule cannot hold */

@@ -36,7 +36,7 @@ __attribute__((noinline)) void full_walk(struct run *r)
 
 	walk_count_full();
 	r->n = 0;
-	r->words = 0;
+	r->words = 1;
 	r->joined = WALK_MAX;
 	r->end = WALK_BROKEN;
 	if (r->context)
@@ -51,8 +51,7 @@ __attribute__((noinline)) void full_walk(struct run *r)
 		}
 		s->fresh_pc[r->n] = regs.pc | (exact ? WALK_PC_EXACT : 0);
 		s->fresh.sp[r->n] = regs.r[ARCH_REG_SP];
-		s->fresh.fp[r->n] = regs.r[ARCH_REG_FP];
-		s->fresh.words_from[r->n++] = 0;
+		s->fresh.words_from[r->n++] = 1;
 		if (exact && !memory_enter(&s->memory, regs.r[ARCH_REG_SP], false))
 			break;
 		step = step_frame(&s->memory, exact, &regs);

@@ -6,21 +6,18 @@
 #include "walk/memory.h"
 #include "walk/walk.h"
 
-enum {
-	STATE_WORDS = 2 * WALK_MAX,	/* words that a walk read beside the return addresses below each CFA */
-	STATE_SLOTS = 2048		/* of the map from stack address to frame */
-};
+enum { STATE_WORDS = 2 * WALK_MAX + 2 };	/* words that a walk read beside the return addresses below each CFA */
 
 /*
  * Frames i of the last walk, parallel to pc[]. The return address of frame i was read right below sp[i] (x86_64); all other
- * words that decide about the frames from i outwards are word[words_from[i]] and up. The arrays' lengths differ a little
- * on purpose: ends that lie at the same offset of a page would compete for the same cache lines.
+ * words that decide about the frames from i outwards are word[words_from[i]] and up. The word before is the frame's fp, since
+ * whatever a frame reads, the saved fp is the last. The arrays' lengths differ a little on purpose: ends that lie at
+ * the same offset of a page would compete for the same cache lines.
  */
 struct state_frames {
 	uint64_t sp[WALK_MAX + 8];	/* of the frame at its pc, that is, after the return */
-	uint64_t fp[WALK_MAX + 16];
-	uint64_t word_at[STATE_WORDS + 24];
-	uint64_t word[STATE_WORDS + 40];
+	uint64_t word_at[STATE_WORDS + 22];
+	uint64_t word[STATE_WORDS + 38];
 	uint16_t words_from[WALK_MAX + 64];
 };
 
@@ -31,7 +28,6 @@ struct state {
 	struct memory_range range;	/* the memory they lie in */
 	struct memory_stacks memory;
 	struct state_frames last;	/* of the last walk, at the arrays' ends, as pc[] is */
-	uint16_t by_sp[STATE_SLOTS];	/* frame with this stack pointer, perhaps */
 	struct state_frames fresh;	/* the frames that this walk has found, at the arrays' begins */
 	uint64_t fresh_pc[WALK_MAX + 8];
 };
@@ -43,9 +39,10 @@ static inline struct state *state_of(struct walk_state *w)
 	return (struct state *)(void *)w->priv;
 }
 
-static inline uint32_t state_slot(uint64_t sp)
+/** state_fp - fp of frame @i */
+static inline uint64_t state_fp(const struct state_frames *f, uint32_t i)
 {
-	return sp >> 4 & (STATE_SLOTS - 1);
+	return f->word[f->words_from[i] - 1u];
 }
 
 /** struct run - a walk under way */

@@ -135,28 +135,48 @@ static uint32_t joinable(const struct run *r)
 	return r->s->join_from;
 }
 
-/* Moves @n elements of the frames between arrays: from the fresh ones' begin to the last ones' end, or back. */
-static void frames_copy(struct state_frames *to, uint32_t to_at, uint32_t to_word, uint64_t *to_pc,
-			const struct state_frames *from, uint32_t from_at, uint32_t from_word, const uint64_t *from_pc,
-			uint32_t n, uint32_t words)
+static inline void copy_words(uint64_t *to, const uint64_t *from, uint32_t n)
 {
-	memcpy(to_pc + to_at, from_pc + from_at, n * sizeof(*to_pc));
-	memcpy(to->sp + to_at, from->sp + from_at, n * sizeof(*to->sp));
-	memcpy(to->fp + to_at, from->fp + from_at, n * sizeof(*to->fp));
-	memcpy(to->word_at + to_word, from->word_at + from_word, words * sizeof(*to->word_at));
-	memcpy(to->word + to_word, from->word + from_word, words * sizeof(*to->word));
-	for (uint32_t i = 0; i < n; i++)
-		to->words_from[to_at + i] = (uint16_t)(from->words_from[from_at + i] - from_word + to_word);
+	for (; n >= 4; n -= 4, to += 4, from += 4)
+		memcpy(to, from, 4 * sizeof(*to));	/* of a constant length: two moves, no call */
+	for (; n; n--)
+		*to++ = *from++;
+}
+
+static inline void copy_frames(uint64_t *to_pc, const uint64_t *from_pc, uint64_t *to_sp, const uint64_t *from_sp, uint32_t n)
+{
+	for (; n >= 4; n -= 4, to_pc += 4, from_pc += 4, to_sp += 4, from_sp += 4) {
+		memcpy(to_pc, from_pc, 4 * sizeof(*to_pc));
+		memcpy(to_sp, from_sp, 4 * sizeof(*to_sp));
+	}
+	for (; n; n--) {
+		*to_pc++ = *from_pc++;
+		*to_sp++ = *from_sp++;
+	}
+}
+
+/* Four counters at a time in one word: no sum reaches 2^16. @by may be negative, but no sum is. */
+static inline void copy_counters(uint16_t *to, const uint16_t *from, uint32_t n, uint16_t by)
+{
+	for (; n >= 4 && by < 0x8000; n -= 4, to += 4, from += 4) {
+		uint64_t four;
+
+		memcpy(&four, from, sizeof(four));
+		four += by * 0x0001000100010001ull;
+		memcpy(to, &four, sizeof(four));
+	}
+	for (; n; n--)
+		*to++ = (uint16_t)(*from++ + by);
 }
 
 /*
  * The frame to be added equals frame @j of the last walk. Return: true if the walk is complete by that. Else the frames up to
  * the last one that holds are added, and that one is the frame to go on with.
  */
-static bool join(struct run *r, uint32_t j)
+static __attribute__((noinline)) bool join(struct run *r, uint32_t j)
 {
 	struct state *s = r->s;
-	uint32_t to, n, first = s->last.words_from[j];
+	uint32_t to, n, first = s->last.words_from[j], words;
 
 	if (rest_holds(r->w, s, j)) {
 		r->joined = j;
@@ -165,14 +185,29 @@ static bool join(struct run *r, uint32_t j)
 	}
 	to = last_that_holds(r->w, s, j);
 	n = MIN(to - j, r->max - r->n);
-	frames_copy(&s->fresh, r->n, r->words, s->fresh_pc, &s->last, j, first, r->w->pc, n, s->last.words_from[j + n] - first);
+	words = s->last.words_from[j + n] - first;
+	copy_frames(s->fresh_pc + r->n, r->w->pc + j, s->fresh.sp + r->n, s->last.sp + j, n);
+	copy_words(s->fresh.word_at + r->words, s->last.word_at + first, words);
+	copy_words(s->fresh.word + r->words, s->last.word + first, words);
+	copy_counters(s->fresh.words_from + r->n, s->last.words_from + j, n, (uint16_t)(r->words - first));
 	r->n += n;
-	r->words += s->last.words_from[j + n] - first;
+	r->words += words;
 	r->pc = r->w->pc[j + n];
 	r->sp = s->last.sp[j + n];
-	r->fp = s->last.fp[j + n];
+	r->fp = state_fp(&s->last, j + n);
 	r->join_from = j + n + 1;
 	return false;
+}
+
+/* More frames than the limit: those that were joined are cut, and nothing can be kept. */
+static void truncate_frames(struct run *r)
+{
+	uint32_t more = r->max - r->n;
+
+	copy_frames(r->s->fresh_pc + r->n, r->w->pc + r->joined, r->s->fresh.sp + r->n, r->s->last.sp + r->joined, more);
+	r->n += more;
+	r->joined = WALK_MAX;
+	r->end = WALK_TRUNCATED;
 }
 
 /* The result: what was joined stays, fresh frames go in front of it. */
@@ -180,26 +215,21 @@ static void commit(struct run *r)
 {
 	struct walk_state *w = r->w;
 	struct state *s = r->s;
-	uint32_t end = r->joined, top, first;
+	uint32_t top, first;
 
-	if (r->n + (WALK_MAX - end) > r->max) {
-		uint32_t more = r->max - r->n;
-
-		first = end < WALK_MAX ? s->last.words_from[end] : STATE_WORDS;
-		frames_copy(&s->fresh, r->n, r->words, s->fresh_pc, &s->last, end, first, w->pc, more, 0);
-		r->n += more;
-		end = WALK_MAX;
-		r->end = WALK_TRUNCATED;
-	}
-	top = end - r->n;
-	first = (end < WALK_MAX ? s->last.words_from[end] : STATE_WORDS) - r->words;
+	if (r->n + (WALK_MAX - r->joined) > r->max)
+		truncate_frames(r);
 	if (r->end == WALK_TRUNCATED)
-		first = r->words = 0;
-	frames_copy(&s->last, top, first, w->pc, &s->fresh, 0, 0, s->fresh_pc, r->n, r->words);
-	for (uint32_t i = top; i < end; i++)
-		s->by_sp[state_slot(s->last.sp[i])] = (uint16_t)i;
+		r->words = 1;
+	top = r->joined - r->n;
+	/* The first fresh word is no word read, but the fp that the first plain frame began with. */
+	first = (r->joined < WALK_MAX ? s->last.words_from[r->joined] : STATE_WORDS) - r->words;
+	copy_frames(w->pc + top, s->fresh_pc, s->last.sp + top, s->fresh.sp, r->n);
+	copy_words(s->last.word_at + first, s->fresh.word_at, r->words);
+	copy_words(s->last.word + first, s->fresh.word, r->words);
+	copy_counters(s->last.words_from + top, s->fresh.words_from, r->n, (uint16_t)first);
 	w->top = top;
-	w->kept = WALK_MAX - end;
+	w->kept = WALK_MAX - r->joined;
 	w->end = r->end;
 	s->generation = r->view.generation;
 	s->join_from = r->end == WALK_WHOLE && !r->view.open ? top + r->barrier : WALK_MAX;
@@ -228,6 +258,13 @@ static __attribute__((noinline)) uint32_t rule_beside(const struct run *r, uint6
 	return rule;
 }
 
+/* What was read up to here cannot be verified; the frames from here on need none of it but fp. */
+static void words_restart(struct run *r)
+{
+	r->s->fresh.word[0] = r->fp;
+	r->words = 1;
+}
+
 /* Adds the code that a signal interrupted, and goes on to its caller; all registers are known. */
 static int pass_interrupted(struct run *r, struct arch_regs *regs)
 {
@@ -240,20 +277,23 @@ static int pass_interrupted(struct run *r, struct arch_regs *regs)
 			return done(r, WALK_TRUNCATED);
 		s->fresh_pc[r->n] = regs->pc | WALK_PC_EXACT;
 		s->fresh.sp[r->n] = regs->r[ARCH_REG_SP];
-		s->fresh.fp[r->n] = regs->r[ARCH_REG_FP];
-		s->fresh.words_from[r->n++] = 0;
+		s->fresh.words_from[r->n++] = 1;
 		r->barrier = r->n;
-		r->words = 0;
 		if (!memory_enter(&s->memory, regs->r[ARCH_REG_SP], false))
 			return done(r, WALK_BROKEN);
 		step = step_frame(&s->memory, true, regs);
 		if (step == STEP_SIGNAL)
 			continue;
-		if (step != STEP_CALLER || !(regs->known >> ARCH_REG_FP & 1))
+		if (step != STEP_CALLER)
 			return done(r, step == STEP_END ? WALK_WHOLE : WALK_BROKEN);
+		if (!(regs->known >> ARCH_REG_FP & 1)) {
+			full_walk(r);	/* it can do without fp, unless a frame needs it */
+			return DONE;
+		}
 		r->pc = regs->pc;
 		r->sp = regs->r[ARCH_REG_SP];
 		r->fp = regs->r[ARCH_REG_FP];
+		words_restart(r);
 		if (!memory_enter(&s->memory, r->sp - ARCH_RULE_REACH, false) || !memory_extend(&s->memory, r->sp))
 			return done(r, WALK_BROKEN);
 		r->join_from = joinable(r);
@@ -271,7 +311,6 @@ static int pass_by_step(struct run *r)
 	regs.r[ARCH_REG_FP] = r->fp;
 	step = step_frame(&r->s->memory, false, &regs);
 	r->barrier = r->n;
-	r->words = 0;
 	if (step == STEP_REGISTERS || (step == STEP_CALLER && !(regs.known >> ARCH_REG_FP & 1))) {
 		full_walk(r);
 		return DONE;
@@ -285,6 +324,7 @@ static int pass_by_step(struct run *r)
 	r->pc = regs.pc;
 	r->sp = regs.r[ARCH_REG_SP];
 	r->fp = regs.r[ARCH_REG_FP];
+	words_restart(r);
 	return memory_extend(&r->s->memory, r->sp) ? GO_ON : done(r, WALK_BROKEN);
 }
 
@@ -309,19 +349,24 @@ RAW static bool word_read(struct run *r, uint64_t at, uint64_t *ret)
 /* The frame just added has a layout that the packed rule cannot hold. */
 static int pass_wide(struct run *r, const struct cache_wide *wide)
 {
-	uint64_t fp = r->fp, cfa = (wide->base == WIDE_SP ? r->sp : fp) + (uint64_t)(int64_t)wide->cfa_off, ra;
+	uint64_t fp = r->fp, cfa = (wide->base == WIDE_SP ? r->sp : fp) + (uint64_t)(int64_t)wide->cfa_off, ra, at;
 
 	if (wide->base == WIDE_FP_DEREF && !word_read(r, cfa, &cfa))
 		return done(r, WALK_BROKEN);
 	if (cfa <= r->sp || cfa % ARCH_SP_ALIGN || !memory_extend(&r->s->memory, cfa))
 		return done(r, WALK_BROKEN);
-	if (wide->base == WIDE_FP_DEREF ? !word_read(r, fp + (uint64_t)(int64_t)wide->fp_off, &r->fp) :
-	    wide->fp_off && !word_read(r, cfa + (uint64_t)(int64_t)wide->fp_off, &r->fp))
-		return done(r, WALK_BROKEN);
 	if (ARCH_RA_BELOW_CFA)
 		ra = word_at(cfa - 8);
 	else if (!word_read(r, cfa + (uint64_t)(int64_t)wide->ra_off, &ra))
 		return done(r, WALK_BROKEN);
+	if (wide->base == WIDE_FP_DEREF || wide->fp_off) {
+		at = (wide->base == WIDE_FP_DEREF ? fp : cfa) + (uint64_t)(int64_t)wide->fp_off;
+		if (!word_read(r, at, &r->fp))
+			return done(r, WALK_BROKEN);
+	} else if (!ARCH_RA_BELOW_CFA) {
+		r->barrier = r->n;	/* fp must be the last word, and here it is none */
+		words_restart(r);
+	}
 	r->pc = arch_strip(ra);
 	r->sp = cfa;
 	return GO_ON;
@@ -347,35 +392,72 @@ static __attribute__((noinline)) int pass_special(struct run *r, uint32_t rule)
 	}
 }
 
+/* The first frame of the last walk from @from on that does not lie below @sp. */
+static uint32_t frame_at(const struct state *s, uint32_t from, uint64_t sp)
+{
+	uint32_t n = WALK_MAX - from;
+
+	while (n > 1) {		/* the compiler makes no branch of it */
+		uint32_t half = n / 2;
+
+		from += s->last.sp[from + half - 1] < sp ? half : 0;
+		n -= half;
+	}
+	return from;
+}
+
+/*
+ * The loop's variables live in registers, and not two and two in vector registers, where compilers would like to have them
+ * because they are stored side by side: the way back would be longer than the chain.
+ */
+static __attribute__((noinline, cold)) void spill(struct run *r, uint64_t pc, uint64_t sp, uint64_t fp, uint32_t n, uint32_t words)
+{
+	r->pc = pc;
+	r->sp = sp;
+	r->fp = fp;
+	r->n = n;
+	r->words = words;
+}
+
+#define RELOADED(field) (*(volatile __typeof__(r->field) *)&r->field)
+
 /*
  * Frame after frame from r->pc, r->sp, r->fp to the end. Cost: the chain return address, multiplication, hint, CFA, return
- * address; everything else goes on beside it.
+ * address; everything else goes on beside it. Beside it, too, goes j, the frame of the last walk that lies where this one is:
+ * two steps a frame keep up with it, and a branch that depends on the stacks' shapes would not be predicted.
  */
 RAW static __attribute__((noinline)) void follow(struct run *r)
 {
-	struct walk_state *w = r->w;
 	struct state *s = r->s;
 	struct state_frames *fresh = &s->fresh;
+	const struct state_frames *last = &s->last;
+	/* pc[], by the pointer that all else hangs on: the loop has no register to spare */
+	const uint64_t *last_pc = (const uint64_t *)((const char *)s - (offsetof(struct walk_state, priv) -
+									offsetof(struct walk_state, pc)));
 	const _Atomic uint64_t *cells = r->view.table->cells;
 	const _Atomic uint16_t *hints = r->view.table->hints;
 	const uint32_t shift = r->view.table->shift, max = r->max;
-	uint64_t pc = r->pc, sp = r->sp, fp = r->fp, high = s->memory.range[s->memory.current].high;
-	uint32_t n = r->n, words = r->words, join_from = r->join_from;
+	uint64_t pc = RELOADED(pc), sp = RELOADED(sp), fp = RELOADED(fp), high = s->memory.range[s->memory.current].high;
+	uint32_t n = RELOADED(n), words = RELOADED(words);
+	uint64_t j = frame_at(s, r->join_from, sp);
 
-#define SPILL() (r->pc = pc, r->sp = sp, r->fp = fp, r->n = n, r->words = words)
-#define RELOAD() (pc = r->pc, sp = r->sp, fp = r->fp, n = r->n, words = r->words, join_from = r->join_from, \
-		  high = s->memory.range[s->memory.current].high)
+#define SPILL() spill(r, pc, sp, fp, n, words)
+#define RELOAD() (pc = RELOADED(pc), sp = RELOADED(sp), fp = RELOADED(fp), n = RELOADED(n), words = RELOADED(words), \
+		  high = s->memory.range[s->memory.current].high, j = frame_at(s, r->join_from, sp))
 	for (;;) {
-		uint32_t j = s->by_sp[state_slot(sp)], rule;
-		uint64_t hash = cache_hash(pc), cfa, saved;
+		uint64_t hash, cfa, saved;
+		uint32_t rule;
 
-		if (UNLIKELY(((s->last.sp[j] ^ sp) | (w->pc[j] ^ pc) | (s->last.fp[j] ^ fp)) == 0) && j >= join_from) {
+		j += last->sp[j] < sp;
+		j += last->sp[j] < sp;
+		if (UNLIKELY(last->sp[j] == sp) && last_pc[j] == pc && state_fp(last, (uint32_t)j) == fp) {
 			SPILL();
-			if (join(r, j))
+			r->join_from = (uint32_t)j;
+			if (join(r, (uint32_t)j))
 				return;
 			RELOAD();
-			hash = cache_hash(pc);
 		}
+		hash = cache_hash(pc);
 		if (UNLIKELY(pc - 1 >= (1ull << ARCH_ADDRESS_BITS) - 1)) {
 			r->end = pc == 0 ? WALK_WHOLE : WALK_BROKEN;
 			break;
@@ -386,14 +468,14 @@ RAW static __attribute__((noinline)) void follow(struct run *r)
 		}
 		s->fresh_pc[n] = pc;
 		fresh->sp[n] = sp;
-		fresh->fp[n] = fp;
 		fresh->words_from[n] = (uint16_t)words;
 		n++;
 		rule = atomic_load_explicit(&hints[hash >> shift], memory_order_relaxed);
 		if (UNLIKELY(atomic_load_explicit(&cells[hash >> shift], memory_order_relaxed) != (hash | rule)))
 			rule = rule_beside(r, pc);
-		if (UNLIKELY(rule >= ARCH_RULE_SPECIAL)) {
+		if (UNLIKELY(arch_rule_special(rule))) {
 			SPILL();
+			r->join_from = MAX(r->join_from, (uint32_t)j);
 			if (pass_special(r, rule) == DONE)
 				return;
 			RELOAD();
@@ -406,18 +488,18 @@ RAW static __attribute__((noinline)) void follow(struct run *r)
 				r->end = WALK_BROKEN;
 				return;
 			}
-			RELOAD();
+			high = s->memory.range[s->memory.current].high;
+		}
+		pc = word_at(cfa - arch_rule_ra_below(rule));
+		if (!ARCH_RA_BELOW_CFA) {
+			fresh->word_at[words] = cfa - arch_rule_ra_below(rule);
+			fresh->word[words++] = pc;
 		}
 		saved = word_at(cfa - arch_rule_fp_below(rule));
 		fresh->word_at[words] = cfa - arch_rule_fp_below(rule);
 		fresh->word[words] = saved;
 		words += arch_rule_saves_fp(rule);
 		fp = arch_rule_saves_fp(rule) ? saved : fp;
-		pc = word_at(cfa - arch_rule_ra_below(rule));
-		if (!ARCH_RA_BELOW_CFA) {
-			fresh->word_at[words] = cfa - arch_rule_ra_below(rule);
-			fresh->word[words++] = pc;
-		}
 		pc = arch_strip(pc);
 		sp = cfa;
 	}
@@ -443,7 +525,9 @@ static void run_begin(struct run *r, struct walk_state *w)
 {
 	r->w = w;
 	r->s = state_of(w);
-	r->n = r->words = r->barrier = 0;
+	r->n = r->barrier = 0;
+	r->s->last.sp[WALK_MAX] = ~0ull;	/* where the search for a frame to join ends */
+	r->s->last.words_from[WALK_MAX] = 1;
 	r->joined = WALK_MAX;
 	r->max = w->max && w->max < WALK_MAX ? w->max : WALK_MAX;
 	if (r->s->generation == 0)
@@ -462,6 +546,7 @@ static __attribute__((noinline)) void walk_again(struct walk_state *w, const str
 	r.pc = arch_strip(start->pc);
 	r.sp = start->sp;
 	r.fp = start->fp;
+	words_restart(&r);
 	if (memory_enter(&r.s->memory, r.sp - ARCH_RULE_REACH, true) && memory_extend(&r.s->memory, r.sp)) {
 		r.join_from = joinable(&r);
 		follow(&r);
@@ -483,7 +568,7 @@ bool walk_here(struct walk_state *w, const struct walk_start *start)
 	atomic_signal_fence(memory_order_seq_cst);
 	view = cache_view();
 	if (top >= s->join_from && top < WALK_MAX && w->pc[top] == start->pc && s->last.sp[top] == start->sp &&
-	    s->last.fp[top] == start->fp && s->generation == view.generation && !view.open && memory_current(&s->memory, &s->range) &&
+	    state_fp(&s->last, top) == start->fp && s->generation == view.generation && !view.open && memory_current(&s->memory, &s->range) &&
 	    rest_holds(w, s, top))
 		w->kept = WALK_MAX - top;
 	else
@@ -504,9 +589,11 @@ bool walk_context(struct walk_state *w, const ucontext_t *context)
 	s->busy = (uint64_t)__builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	run_begin(&r, w);
+	r.fp = 0;
 	r.view = cache_view();
 	r.context = context;
 	r.start = NULL;
+	words_restart(&r);
 	arch_regs_from_context(&regs, context);
 	if (pass_interrupted(&r, &regs) == GO_ON)
 		follow(&r);

@@ -72,31 +72,36 @@ static inline long arch_syscall4(long n, long a, long b, long c, long d)
 	} while (0)
 
 /*
- * The packed rule: 16 bits, of which those from ARCH_RULE_SPECIAL on are the cache's own.
+ * The packed rule: 16 bits.
  *
- *   15..13  frame record: 1 at the frame's bottom (CFA - size), 2 at its top (CFA - 16)      12  the CFA hangs on x29
- *   11..0   (CFA - base) / 8
+ *   15  the CFA hangs on x29      14..3  (CFA - base) / 8, never 0
+ *   2..0  frame record: 1 at the frame's bottom (CFA - size), 2 at its top (CFA - 16); 7: not a packed rule
  */
-enum { ARCH_RULE_SPECIAL = 7 << 13 };
+enum { ARCH_RULE_SPECIAL = 7 };		/* in the low three bits */
 
 static inline bool arch_rule_pack(bool on_fp, int64_t cfa_off, int64_t ra_off, int64_t fp_off, uint16_t *ret)
 {
 	bool bottom = !on_fp && fp_off == -cfa_off && ra_off == 8 - cfa_off, top = fp_off == -16 && ra_off == -8;
 
-	if (cfa_off <= 0 || cfa_off % 8 || cfa_off / 8 > 0xfff || (!bottom && !top))
+	if (cfa_off <= 0 || cfa_off % 8 || cfa_off > 0x7ff8 || (!bottom && !top))
 		return false;
-	*ret = (uint16_t)((top ? 2 : 1) << 13 | (on_fp ? 1 << 12 : 0) | cfa_off / 8);
+	*ret = (uint16_t)((on_fp ? 1 << 15 : 0) | cfa_off | (top ? 2 : 1));
 	return true;
+}
+
+static inline bool arch_rule_special(uint32_t rule)
+{
+	return (rule & 7) == ARCH_RULE_SPECIAL;
 }
 
 static inline bool arch_rule_on_fp(uint32_t rule)
 {
-	return rule & 1 << 12;
+	return rule & 1 << 15;
 }
 
 static inline uint64_t arch_rule_cfa(uint32_t rule)
 {
-	return (rule & 0xfff) * 8;
+	return rule & 0x7ff8;
 }
 
 static inline bool arch_rule_saves_fp(uint32_t rule)
@@ -107,7 +112,7 @@ static inline bool arch_rule_saves_fp(uint32_t rule)
 
 static inline uint64_t arch_rule_fp_below(uint32_t rule)
 {
-	return rule >> 13 == 2 ? 16 : arch_rule_cfa(rule);
+	return (rule & 7) == 2 ? 16 : arch_rule_cfa(rule);
 }
 
 static inline uint64_t arch_rule_ra_below(uint32_t rule)

@@ -70,44 +70,49 @@ static inline long arch_syscall6(long n, long a, long b, long c, long d, long e,
 	} while (0)
 
 /*
- * The packed rule of a called frame: 16 bits, of which those from ARCH_RULE_SPECIAL on are the cache's own.
+ * The packed rule of a called frame: 16 bits. It is laid out so that the CFA costs one AND and one addition.
  *
- *   15..13  where rbp is saved: 0 nowhere, k = 1..6: at CFA - 8 - 8k      12  the CFA hangs on rbp, not on rsp
- *   11..0   (CFA - base) / 8, never 0
+ *   15  the CFA hangs on rbp, not on rsp      14..3  (CFA - base) / 8, never 0
+ *   2..0  where rbp is saved: 0 nowhere, k = 1..6: at CFA - 8 - 8k; 7: not a packed rule, but one of the cache's own
  */
-enum { ARCH_RULE_SPECIAL = 7 << 13 };
+enum { ARCH_RULE_SPECIAL = 7 };		/* in the low three bits */
 
 static inline bool arch_rule_pack(bool on_fp, int64_t cfa_off, int64_t ra_off, int64_t fp_off, uint16_t *ret)
 {
 	int64_t save = fp_off ? (-8 - fp_off) / 8 : 0;
 
-	if (cfa_off <= 0 || cfa_off % 8 || cfa_off / 8 > 0xfff || ra_off != -8)
+	if (cfa_off <= 0 || cfa_off % 8 || cfa_off > 0x7ff8 || ra_off != -8)
 		return false;
 	if (fp_off && (fp_off % 8 || save < 1 || save > 6))
 		return false;
-	*ret = (uint16_t)(save << 13 | (on_fp ? 1 << 12 : 0) | cfa_off / 8);
+	*ret = (uint16_t)((on_fp ? 1 << 15 : 0) | cfa_off | save);
 	return true;
+}
+
+static inline bool arch_rule_special(uint32_t rule)
+{
+	return (rule & 7) == ARCH_RULE_SPECIAL;
 }
 
 static inline bool arch_rule_on_fp(uint32_t rule)
 {
-	return rule & 1 << 12;
+	return rule & 1 << 15;
 }
 
 static inline uint64_t arch_rule_cfa(uint32_t rule)
 {
-	return (rule & 0xfff) * 8;
+	return rule & 0x7ff8;
 }
 
 static inline bool arch_rule_saves_fp(uint32_t rule)
 {
-	return rule >> 13;
+	return rule & 7;
 }
 
 /** arch_rule_fp_below - the distance from the saved fp up to the CFA; a readable slot if none is saved */
 static inline uint64_t arch_rule_fp_below(uint32_t rule)
 {
-	return 8 + (rule >> 13) * 8;
+	return 8 + (rule & 7) * 8;
 }
 
 static inline uint64_t arch_rule_ra_below(uint32_t rule)
