@@ -65,12 +65,26 @@ static enum step step_just_called(struct memory_stacks *m, struct arch_regs *reg
 	return STEP_CALLER;
 }
 
+/*
+ * Nothing calls from the byte before a function, where no function is: a return to a function's first byte was made by hand,
+ * at the bottom of a stack (makecontext's __start_context).
+ */
+static bool is_made_by_hand(uint64_t ra)
+{
+	struct cfi_input in;
+	struct cfi_row row;
+
+	return row_of(ra, &in, &row) == FIND_FDE && row.start == ra && !row.signal;
+}
+
 static enum step step_without_cfi(struct memory_stacks *m, bool exact, int found, struct arch_regs *regs)
 {
 	if (is_sigreturn(regs->pc))
 		return step_ucontext(m, regs);
 	if (exact)
 		return step_just_called(m, regs);
+	if (found == FIND_NO_FDE && is_made_by_hand(regs->pc))
+		return STEP_END;
 	return found == FIND_NO_FDE || looks_called(regs->pc) ? STEP_BROKEN : STEP_NO_CODE;
 }
 
@@ -179,5 +193,7 @@ uint32_t step_rule(uint64_t ra)
 		return rule_of_row(&in, &row, ra - 1);
 	if (is_sigreturn(ra))
 		return CACHE_STEP;
+	if (found == FIND_NO_FDE && is_made_by_hand(ra))
+		return CACHE_STOP;
 	return found == FIND_NO_FDE || looks_called(ra) ? CACHE_NO_CFI : CACHE_NO_CODE;
 }
