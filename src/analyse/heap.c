@@ -13,7 +13,10 @@
 
 #include "base/util.h"
 
-enum { MAX_SEGMENTS = 1 << 20 };
+enum {
+	MAX_SEGMENTS = 1 << 20,
+	WIDE_BITS = 23		/* sizes are below 2^47: no address space has more */
+};
 
 void heap_init(struct heap *h, struct load *load)
 {
@@ -49,10 +52,12 @@ static struct heap_segment segments_join(const struct heap_segment *a, const str
 
 	join.end = b->end;
 	join.end_word = b->end_word;
+	join.events += b->events;
 	join.bytes += b->bytes;
 	join.blocks += b->blocks;
 	if (a->bytes + b->highest > a->highest) {
 		join.highest = a->bytes + b->highest;
+		join.highest_at_start = false;
 		join.highest_word = b->highest_word;
 		join.blocks_at_highest = a->blocks + b->blocks_at_highest;
 	}
@@ -91,7 +96,7 @@ static void heap_close_segment(struct heap *h, struct heap_stream *s, uint64_t t
 
 	open->end = MAX(ticks, open->start);
 	open->end_word = s->words;
-	if (open->bytes || open->highest || open->lowest || open->blocks) {
+	if (open->events) {
 		if (h->nsegments >= MAX_SEGMENTS && h->nsegments >= h->nstreams * 4)
 			heap_coarsen(h);
 		open->index = s->nsegments++;
@@ -112,6 +117,22 @@ static void heap_stamp(struct heap *h, struct heap_stream *s, uint64_t ticks)
 	heap_close_segment(h, s, ticks);
 }
 
+static inline void heap_live(struct heap_stream *s, int64_t bytes, int64_t blocks)
+{
+	struct heap_segment *open = &s->open;
+
+	open->bytes += bytes;
+	open->blocks += blocks;
+	if (!open->events++ || open->bytes > open->highest) {
+		open->highest_at_start = open->events == 1;
+		open->highest = open->bytes;
+		open->highest_word = s->words;
+		open->blocks_at_highest = open->blocks;
+	}
+	if (open->events == 1 || open->bytes < open->lowest)
+		open->lowest = open->bytes;
+}
+
 static void heap_alloc(struct heap_stream *s, uint64_t word)
 {
 	struct node_sums *sums = process_sums(s->process, event_node(word));
@@ -120,13 +141,7 @@ static void heap_alloc(struct heap_stream *s, uint64_t word)
 	s->wide = 0;
 	sums->calls++;
 	sums->bytes += size;
-	s->open.bytes += (int64_t)size;
-	s->open.blocks++;
-	if (s->open.bytes > s->open.highest) {
-		s->open.highest = s->open.bytes;
-		s->open.highest_word = s->words;
-		s->open.blocks_at_highest = s->open.blocks;
-	}
+	heap_live(s, (int64_t)size, 1);
 }
 
 static void heap_free(struct heap *h, struct heap_stream *s, uint64_t word)
@@ -140,9 +155,7 @@ static void heap_free(struct heap *h, struct heap_stream *s, uint64_t word)
 	sums->freed_bytes += size;
 	sums->temporary += small & 1;
 	h->ages[age < EVENT_AGE_CLASSES ? age : 0]++;
-	s->open.bytes -= (int64_t)size;
-	s->open.blocks--;
-	s->open.lowest = MIN(s->open.lowest, s->open.bytes);
+	heap_live(s, -(int64_t)size, -1);
 }
 
 void heap_log(struct heap *h, const struct rec_log *log)
@@ -162,7 +175,7 @@ void heap_log(struct heap *h, const struct rec_log *log)
 			heap_free(h, s, word);
 			break;
 		case EVENT_WIDE:
-			s->wide = (word & EVENT_MASK(38)) << EVENT_SIZE_BITS;
+			s->wide = (word & EVENT_MASK(WIDE_BITS)) << EVENT_SIZE_BITS;
 			break;
 		case EVENT_TIME:
 			heap_stamp(h, s, word & EVENT_MASK(61));
@@ -193,7 +206,7 @@ void heap_log_peak(struct heap *h, const struct rec_log *log)
 			s->wide = 0;
 			break;
 		case EVENT_WIDE:
-			s->wide = (word & EVENT_MASK(38)) << EVENT_SIZE_BITS;
+			s->wide = (word & EVENT_MASK(WIDE_BITS)) << EVENT_SIZE_BITS;
 			break;
 		default:
 			break;

@@ -6,13 +6,19 @@
 #include "analyse/tree.h"
 #include "record/event.h"
 
-/** struct heap_segment - the words of one thread slot between two of its time stamps; sums are relative to its beginning */
+/**
+ * struct heap_segment - the words of one thread slot between two of its time stamps; sums are relative to its beginning
+ *
+ * A stamp is taken for the event that follows it: so the first event is at @start, and highest and lowest are those after it.
+ */
 struct heap_segment {
 	uint64_t start, end;			/* ticks */
+	uint64_t events;
 	int64_t bytes, highest, lowest;		/* live bytes: at its end, at its highest and lowest */
 	int64_t blocks, blocks_at_highest;
 	uint64_t first_word, highest_word, end_word;	/* words of the slot up to there */
 	uint32_t stream, index;			/* index: order within the stream */
+	bool highest_at_start;			/* after its first event */
 };
 
 /** struct heap_stream - the heap log of one thread slot */

@@ -123,7 +123,7 @@ static uint64_t segment_highest_ticks(const struct heap_segment *s)
 {
 	double share = 0;
 
-	if (s->end_word > s->first_word)
+	if (!s->highest_at_start && s->end_word > s->first_word)
 		share = (double)(s->highest_word - s->first_word) / (double)(s->end_word - s->first_word);
 	return s->start + (uint64_t)((double)(s->end - s->start) * share);
 }
@@ -233,6 +233,7 @@ static void sweep_run(struct sweep *w)
 static int64_t sweep_lowest(struct sweep *w)
 {
 	const struct heap_segment *peak = &w->heap->segments[w->moments[w->at_peak].segment];
+	uint64_t until = peak->highest_at_start ? peak->start : peak->end;
 	uint32_t stream = w->moments[w->at_peak].stream;
 	int64_t own = 0, others = 0;
 	size_t i;
@@ -241,7 +242,7 @@ static int64_t sweep_lowest(struct sweep *w)
 	memset(w->upper, 0, w->heap->nstreams * sizeof(*w->upper));
 	memset(w->lower, 0, w->heap->nstreams * sizeof(*w->lower));
 	w->upper_total = w->lower_total = 0;
-	for (i = 0; i < w->n && w->moments[i].ticks <= peak->end; i++) {
+	for (i = 0; i < w->n && (i <= w->at_peak || w->moments[i].ticks <= until); i++) {
 		if (i == w->at_peak) {
 			own = w->live[stream] + peak->highest;
 			others = w->lower_total - w->lower[stream];

@@ -39,7 +39,7 @@ static void run_stamp(struct run *r, struct slot *s)
 	s->stamp = r->now;
 }
 
-/* One event of some thread; stamps are put before it and after it now and then. */
+/* One event of some thread; now and then with a stamp before it. */
 static void run_step(struct run *r, uint32_t slots)
 {
 	struct slot *s = &r->slots[any(r, slots)];
@@ -62,8 +62,6 @@ static void run_step(struct run *r, uint32_t slots)
 		r->peak = MAX(r->peak, r->live);
 	}
 	r->now += any(r, 3);
-	if (any(r, 4) == 0)
-		run_stamp(r, s);
 }
 
 /* Slots in random order, in pieces, as a collector may drain them. */
@@ -150,11 +148,34 @@ static void the_peak_of_threads_is_within_its_bound(void **state)
 	}
 }
 
+/* Two threads take a block each and idle; a third works on: what the two hold is certain all the time. */
+static void a_thread_that_idles_leaves_nothing_open(void **state)
+{
+	struct session_maker m;
+	struct err err = { 0 };
+	struct profile *p;
+	uint32_t node;
+
+	make_begin(&m, INSTRUMENT_HEAP);
+	node = make_node(&m, 0, NODE_ROOT, FN_MAIN);
+	MAKE_HEAP(&m, 0, 0, STAMP(2000), ALLOC(node, 1000000), STAMP(900000), FREE(node, 1000000, 0));
+	MAKE_HEAP(&m, 0, 1, STAMP(2010), ALLOC(node, 2000000), STAMP(2020), FREE(node, 2000000, 0));
+	MAKE_HEAP(&m, 0, 2, STAMP(3000), ALLOC(node, 5), STAMP(4000), ALLOC(node, 7), STAMP(5000), FREE(node, 7, 0),
+		  STAMP(6000), ALLOC(node, 2000100));
+	make_end(&m);
+	p = make_profile(&m, &err);
+	assert_non_null(p);
+	assert_int_equal(p->heap->peak_bytes, 1000000 + 5 + 2000100);
+	assert_int_equal(p->heap->peak_uncertain_bytes, 0);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_peak_of_one_thread_is_exact),
 		cmocka_unit_test(the_peak_of_threads_is_within_its_bound),
+		cmocka_unit_test(a_thread_that_idles_leaves_nothing_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -425,6 +425,31 @@ static void an_empty_run_has_empty_answers(void **state)
 	profile_free(p);
 }
 
+static void words_that_mean_nothing_do_no_harm(void **state)
+{
+	struct session_maker m;
+	struct profile *p;
+	uint64_t seed = 42, words[500];
+	uint32_t round, i;
+
+	for (round = 0; round < 40; round++) {
+		make_begin(&m, INSTRUMENT_HEAP | INSTRUMENT_CPU);
+		make_node(&m, 0, NODE_ROOT, FN_MAIN);
+		make_process(&m, 1, 101, 0, 1 + seed % 5000);
+		for (i = 0; i < ARRAY_SIZE(words); i++) {
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			words[i] = seed;
+		}
+		make_log(&m, round % 2, 0, INSTRUMENT_HEAP, words, ARRAY_SIZE(words));
+		make_log(&m, round % 2, 0, INSTRUMENT_CPU, words, ARRAY_SIZE(words));
+		p = finish(&m);
+		assert_columns_sum(p);
+		profile_free(p);
+	}
+}
+
 static void a_file_that_is_not_there_is_a_sentence(void **state)
 {
 	struct profile *p = NULL;
@@ -481,6 +506,7 @@ int main(void)
 		cmocka_unit_test(lost_events_are_a_site_of_their_own),
 		cmocka_unit_test(a_session_without_its_end_is_incomplete),
 		cmocka_unit_test(an_empty_run_has_empty_answers),
+		cmocka_unit_test(words_that_mean_nothing_do_no_harm),
 		cmocka_unit_test(a_file_that_is_not_there_is_a_sentence),
 		cmocka_unit_test(the_ledger_is_unit_cost_times_count),
 	};
