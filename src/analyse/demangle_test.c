@@ -199,6 +199,24 @@ static void a_v0_name_that_would_fill_the_memory_stays_as_it_is(void **state)
 	expect(name, name);
 }
 
+/* S0_ is pair<int, int>, S1_ is S_<S0_, S0_>, and so on. */
+static void a_cxx_name_that_would_fill_the_memory_stays_as_it_is(void **state)
+{
+	char name[1000] = "_Z1f1PIiiE", last[] = "S0_";
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < 30; i++) {
+		len += (size_t)snprintf(name + len, sizeof(name) - len, "S_I%s%sE", last, last);
+		last[1] = (char)(last[1] == '9' ? 'A' : last[1] + 1);
+		if (i == 1) {
+			demangle(name, out);
+			assert_string_equal(out, "f(P<int, int>, P<P<int, int>, P<int, int> >, P<P<P<int, int>, P<int, int> >, "
+						 "P<P<int, int>, P<int, int> > >)");
+		}
+	}
+	expect(name, name);
+}
+
 static void a_long_name_is_cut_at_the_bound(void **state)
 {
 	static char name[3 * DEMANGLE_BYTES];
@@ -228,6 +246,7 @@ int main(void)
 		cmocka_unit_test(a_broken_v0_name_stays_as_it_is),
 		cmocka_unit_test(a_v0_name_nested_too_deep_stays_as_it_is),
 		cmocka_unit_test(a_v0_name_that_would_fill_the_memory_stays_as_it_is),
+		cmocka_unit_test(a_cxx_name_that_would_fill_the_memory_stays_as_it_is),
 		cmocka_unit_test(a_long_name_is_cut_at_the_bound),
 	};
 
