@@ -33,7 +33,8 @@ static void note_cpu(struct profile *p, struct load *l)
 			  "time in the kernel is known as a total per thread, from its CPU clock, not by function: [kernel]", NULL);
 	if (p->cpu->samples < FEW_SAMPLES)
 		load_note(l, "short-run",
-			  arena_printf(&p->arena, "only %" PRIu64 " samples: shares are rough", p->cpu->samples),
+			  p->cpu->samples ? arena_printf(&p->arena, "only %" PRIu64 " samples: shares are rough", p->cpu->samples) :
+					    "no samples: the program ended too soon",
 			  "a longer run, or a higher rate: -F 4999");
 	if (l->has_run && !l->run.pmu)
 		load_note(l, "no-pmu", "this machine gives no hardware counters: threads are sampled by their CPU clocks", NULL);

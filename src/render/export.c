@@ -16,7 +16,7 @@
 
 const struct export_format export_formats[] = {
 	{ "pprof", ".pb.gz", "cpu, heap", "go tool pprof, speedscope, Grafana", true, EXPORT_CPU | EXPORT_HEAP, export_pprof },
-	{ "folded", ".folded", "cpu, heap", "flamegraph.pl, speedscope, inferno", false, EXPORT_CPU | EXPORT_HEAP, export_folded },
+	{ "folded", ".folded", "cpu, heap", "flamegraph.pl, speedscope, inferno (heap: bytes allocated)", false, EXPORT_CPU | EXPORT_HEAP, export_folded },
 	{ "speedscope", ".speedscope.json", "cpu, heap", "speedscope", false, EXPORT_CPU | EXPORT_HEAP, export_speedscope },
 	{ "csv", ".csv", "cpu, heap", "spreadsheets, pandas", false, EXPORT_CPU | EXPORT_HEAP, export_csv },
 	{ 0 },

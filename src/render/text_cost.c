@@ -72,10 +72,12 @@ void text_cost(const struct profile *p, const struct render_options *options, st
 		out_text(o, i ? ", " : "");
 		cost_item(&p->costs[i], options, o);
 	}
-	if (!p->ncosts)
-		out_text(o, "nothing was recorded");
-	out_text(o, joined ? "" : " = ");
-	cost_ratio(p, options, o);
+	if (p->ncosts) {
+		out_text(o, joined ? "" : " = ");
+		cost_ratio(p, options, o);
+	} else {
+		out_text(o, "no event was recorded, so none took time");
+	}
 	if (joined && p->cost_ratio.known)
 		cost_shares(p, o);
 	if (p->memory_bytes)
