@@ -114,7 +114,8 @@ static void write_run(struct run *r)
 		argc++;
 	write_record(r, &(struct record){ .kind = REC_RUN, .run = {
 		.instruments = o->instruments, .pid = (uint32_t)r->pid, .heap_sample_bytes = o->heap_sample_bytes,
-		.cpu_hz = shared->sample_period_ns ? (uint32_t)(1000000000u / shared->sample_period_ns) : 0,
+		.cpu_hz = shared->sample_period_ns ?
+			(uint32_t)((1000000000u + shared->sample_period_ns / 2) / shared->sample_period_ns) : 0,
 		.start_ticks = arch_ticks(), .start_monotonic_ns = r->begin_ns, .start_realtime_ns = machine_realtime_ns(),
 		.signal_ns = r->costs.signal_ns, .signal_ns_sd = r->costs.signal_ns_sd, .cpus = r->machine.cpus,
 		.kernel = r->machine.kernel, .arch = ARCH_NAME, .cpu_model = r->machine.cpu_model,

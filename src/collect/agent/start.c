@@ -85,7 +85,8 @@ static bool process_register(int32_t forked_from, uint32_t first_node)
 	process->forked_from = forked_from;
 	process->first_node = first_node;
 	process->start_ticks = arch_ticks();
-	n = arch_syscall3(SYS_readlink, (long)"/proc/self/exe", (long)process->exe, sizeof(process->exe) - 1);
+	n = arch_syscall4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)process->exe,
+		sizeof(process->exe) - 1);
 	process->exe[n > 0 ? n : 0] = 0;
 	atomic_store(&process->extents, offset - sizeof(struct shared_extent));
 	atomic_store(&process->free, (offset + sizeof(*process) + 63) & ~63ull);
