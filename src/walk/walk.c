@@ -262,6 +262,7 @@ static __attribute__((noinline)) uint32_t rule_beside(const struct run *r, uint6
 static void words_restart(struct run *r)
 {
 	r->s->fresh.word[0] = r->fp;
+	r->s->fresh.word_at[0] = (uint64_t)&r->s->fresh.word[0];	/* never wrong, at least */
 	r->words = 1;
 }
 
@@ -364,8 +365,7 @@ static int pass_wide(struct run *r, const struct cache_wide *wide)
 		if (!word_read(r, at, &r->fp))
 			return done(r, WALK_BROKEN);
 	} else if (!ARCH_RA_BELOW_CFA) {
-		r->barrier = r->n;	/* fp must be the last word, and here it is none */
-		words_restart(r);
+		word_add(r, r->s->fresh.word_at[r->words - 2], fp);	/* the last word is fp, always */
 	}
 	r->pc = arch_strip(ra);
 	r->sp = cfa;
@@ -445,8 +445,9 @@ RAW static __attribute__((noinline)) void follow(struct run *r)
 #define RELOAD() (pc = RELOADED(pc), sp = RELOADED(sp), fp = RELOADED(fp), n = RELOADED(n), words = RELOADED(words), \
 		  high = s->memory.range[s->memory.current].high, j = frame_at(s, r->join_from, sp))
 	for (;;) {
-		uint64_t hash, cfa, saved;
+		uint64_t hash, cfa, at, saved;
 		uint32_t rule;
+		bool saves;
 
 		j += last->sp[j] < sp;
 		j += last->sp[j] < sp;
@@ -495,11 +496,17 @@ RAW static __attribute__((noinline)) void follow(struct run *r)
 			fresh->word_at[words] = cfa - arch_rule_ra_below(rule);
 			fresh->word[words++] = pc;
 		}
-		saved = word_at(cfa - arch_rule_fp_below(rule));
-		fresh->word_at[words] = cfa - arch_rule_fp_below(rule);
+		saves = arch_rule_saves_fp(rule);
+		at = cfa - arch_rule_fp_below(rule);
+		saved = word_at(at);
+		if (!ARCH_RA_BELOW_CFA && !saves) {
+			at = fresh->word_at[words - 2];
+			saved = fp;	/* once more: the last word is fp, always */
+		}
+		fresh->word_at[words] = at;
 		fresh->word[words] = saved;
-		words += arch_rule_saves_fp(rule);
-		fp = arch_rule_saves_fp(rule) ? saved : fp;
+		words += saves || !ARCH_RA_BELOW_CFA;
+		fp = saves ? saved : fp;
 		pc = arch_strip(pc);
 		sp = cfa;
 	}

@@ -69,7 +69,7 @@ void walk_state_reset(struct walk_state *w);
 #define WALK_START()                                                                                  \
 	((struct walk_start){                                                                         \
 		.pc = (uint64_t)__builtin_return_address(0),                                          \
-		.sp = (uint64_t)__builtin_frame_address(0) + 2 * sizeof(void *),                      \
+		.sp = ARCH_FRAME_CFA(),                                                               \
 		.fp = *(const uint64_t *)__builtin_frame_address(0),                                  \
 	})
 

@@ -60,6 +60,13 @@ static inline long arch_syscall4(long n, long a, long b, long c, long d)
 	return arch_syscall6(n, a, b, c, d, 0, 0);
 }
 
+/* The CFA of the function in which it stands: x29 points to the frame record, which gcc puts at the frame's bottom. */
+#ifdef __clang__
+#define ARCH_FRAME_CFA() ((uint64_t)__builtin_frame_address(0) + 16)
+#else
+#define ARCH_FRAME_CFA() ((uint64_t)__builtin_dwarf_cfa())
+#endif
+
 #define ARCH_CAPTURE(regs)                                                                                       \
 	do {                                                                                                     \
 		struct arch_regs *capture_ = (regs);                                                             \
@@ -75,7 +82,8 @@ static inline long arch_syscall4(long n, long a, long b, long c, long d)
  * The packed rule: 16 bits.
  *
  *   15  the CFA hangs on x29      14..3  (CFA - base) / 8, never 0
- *   2..0  frame record: 1 at the frame's bottom (CFA - size), 2 at its top (CFA - 16); 7: not a packed rule
+ *   2..0  frame record: 1 at the frame's bottom (CFA - size), 2 at its top (CFA - 16), 3 x30 alone at the bottom;
+ *         7: not a packed rule
  */
 enum { ARCH_RULE_SPECIAL = 7 };		/* in the low three bits */
 
@@ -83,9 +91,11 @@ static inline bool arch_rule_pack(bool on_fp, int64_t cfa_off, int64_t ra_off, i
 {
 	bool bottom = !on_fp && fp_off == -cfa_off && ra_off == 8 - cfa_off, top = fp_off == -16 && ra_off == -8;
 
-	if (cfa_off <= 0 || cfa_off % 8 || cfa_off > 0x7ff8 || (!bottom && !top))
+	bool alone = !on_fp && fp_off == 0 && ra_off == -cfa_off;
+
+	if (cfa_off <= 0 || cfa_off % 8 || cfa_off > 0x7ff8 || (!bottom && !top && !alone))
 		return false;
-	*ret = (uint16_t)((on_fp ? 1 << 15 : 0) | cfa_off | (top ? 2 : 1));
+	*ret = (uint16_t)((on_fp ? 1 << 15 : 0) | cfa_off | (top ? 2 : alone ? 3 : 1));
 	return true;
 }
 
@@ -106,10 +116,10 @@ static inline uint64_t arch_rule_cfa(uint32_t rule)
 
 static inline bool arch_rule_saves_fp(uint32_t rule)
 {
-	(void)rule;
-	return true;
+	return (rule & 7) != 3;
 }
 
+/** arch_rule_fp_below - the distance from the saved x29 up to the CFA; a readable slot if none is saved */
 static inline uint64_t arch_rule_fp_below(uint32_t rule)
 {
 	return (rule & 7) == 2 ? 16 : arch_rule_cfa(rule);
@@ -117,7 +127,7 @@ static inline uint64_t arch_rule_fp_below(uint32_t rule)
 
 static inline uint64_t arch_rule_ra_below(uint32_t rule)
 {
-	return arch_rule_fp_below(rule) - 8;
+	return arch_rule_fp_below(rule) - ((rule & 7) == 3 ? 0 : 8);
 }
 
 enum { ARCH_RULE_REACH = 16 };	/* below the lower one of CFA and stack pointer */

@@ -58,6 +58,9 @@ static inline long arch_syscall6(long n, long a, long b, long c, long d, long e,
 	return ret;
 }
 
+/* The CFA of the function in which it stands, which must keep a frame pointer. */
+#define ARCH_FRAME_CFA() ((uint64_t)__builtin_frame_address(0) + 16)
+
 /* One asm statement, so that no instruction of the compiler lies between the registers and the pc that they belong to. */
 #define ARCH_CAPTURE(regs)                                                                                       \
 	do {                                                                                                     \
