@@ -53,6 +53,8 @@ static const char *cost_how(struct profile *p, const struct cost_sum *sum, const
 {
 	if (!sum->timed)
 		return "not timed in this run";
+	if (sum->timed == sum->times)
+		return arena_printf(&p->arena, "%s, each timed in the agent", what);
 	return arena_printf(&p->arena, "%s, timed 1 in %.0f in the agent", what, (double)sum->times / (double)sum->timed);
 }
 
@@ -60,6 +62,7 @@ static void cost_heap(struct profile *p, const struct load *l)
 {
 	struct cost_sum walk = cost_total(l, COST_ALLOC_WALK), write = cost_total(l, COST_ALLOC_WRITE);
 	struct cost_sum free_sum = cost_total(l, COST_FREE);
+	struct cost_sum first = cost_total(l, COST_FIRST_ALLOC), first_free = cost_total(l, COST_FIRST_FREE);
 	struct estimate walk_ns = cost_mean_ns(l, &walk), write_ns = cost_mean_ns(l, &write);
 
 	cost_add(p, (struct cost_line){
@@ -69,6 +72,18 @@ static void cost_heap(struct profile *p, const struct load *l)
 		.write_ns = write_ns.known ? write_ns.value : 0,
 		.times = MAX(walk.times, write.times),
 		.how = cost_how(p, walk.timed ? &walk : &write, "stack and write"),
+	});
+	cost_add(p, (struct cost_line){
+		.what = "first malloc record",
+		.unit_ns = cost_mean_ns(l, &first),
+		.times = first.times,
+		.how = cost_how(p, &first, "of each thread, cold: stack and write"),
+	});
+	cost_add(p, (struct cost_line){
+		.what = "first free record",
+		.unit_ns = cost_mean_ns(l, &first_free),
+		.times = first_free.times,
+		.how = cost_how(p, &first_free, "of each thread, cold: write"),
 	});
 	cost_add(p, (struct cost_line){
 		.what = "free record",
@@ -122,7 +137,7 @@ void cost_fill(struct profile *p, const struct load *l, const struct cpu *c)
 	uint64_t memory = 0;
 	size_t i;
 
-	p->costs = arena_alloc(&p->arena, 4 * sizeof(*p->costs));
+	p->costs = arena_alloc(&p->arena, 5 * sizeof(*p->costs));
 	if (p->heap)
 		cost_heap(p, l);
 	if (p->cpu)

@@ -334,8 +334,9 @@ static void write_counters(struct drain *d, struct process *p, struct err *err)
 	for (i = 0; i < p->nslots; i++)
 		if (p->slots[i].offset)
 			add_thread(sum, at(d, p->slots[i].offset));
-	sum->cost[COST_ALLOC_WALK].times = sum->cost[COST_ALLOC_WRITE].times = sum->calls;
-	sum->cost[COST_FREE].times = sum->frees + sum->inherited_frees + sum->unknown_frees;
+	sum->cost[COST_ALLOC_WALK].times = sum->cost[COST_ALLOC_WRITE].times = sum->calls - sum->cost[COST_FIRST_ALLOC].times;
+	sum->cost[COST_FREE].times =
+		sum->frees + sum->inherited_frees + sum->unknown_frees - sum->cost[COST_FIRST_FREE].times;
 	sum->cost[COST_SAMPLE].times = sum->samples;
 	p->last_words = p->words;
 	put(d, &record, err);

@@ -109,7 +109,12 @@ struct cost_sum {
 	uint64_t ticks_squared;		/* sum of squares, ticks^2 */
 };
 
-enum cost_item { COST_ALLOC_WALK, COST_ALLOC_WRITE, COST_FREE, COST_SAMPLE, COST_ITEMS };
+/** Kinds of work. Of each thread the first operations, while all is cold, are apart and all timed. */
+enum cost_item {
+	COST_ALLOC_WALK, COST_ALLOC_WRITE, COST_FREE, COST_SAMPLE,
+	COST_FIRST_ALLOC, COST_FIRST_FREE,
+	COST_ITEMS
+};
 
 struct rec_counters {
 	uint32_t process;

@@ -16,6 +16,10 @@ static void cost_item(const struct cost_line *line, const struct render_options 
 		per = "call";
 	else if (!strcmp(line->what, "free record"))
 		per = "free";
+	else if (!strcmp(line->what, "first malloc record"))
+		per = "cold call";
+	else if (!strcmp(line->what, "first free record"))
+		per = "cold free";
 	out_printf(o, "%s per %s", number_ns_estimate(&line->unit_ns, options->utf8).text, per);
 	if (line->stack_ns > 0 && line->write_ns > 0)
 		out_printf(o, " (stack %s, write %s)", number_ns(line->stack_ns, options->utf8).text,
@@ -48,7 +52,7 @@ void text_ledger(const struct profile *p, const struct render_options *options, 
 
 	for (i = 0; i < p->ncosts; i++) {
 		line = &p->costs[i];
-		text_left(o, line->what, 15);
+		text_left(o, line->what, 20);
 		text_right(o, number_ns_estimate(&line->unit_ns, options->utf8).text, 18);
 		out_text(o, "  x ");
 		text_right(o, number_count(line->times).text, 13);

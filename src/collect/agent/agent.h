@@ -69,8 +69,8 @@ struct thread {
 	/* heap */
 	struct log heap_log;
 	uint32_t since_stamp;		/* events since now_ticks was read */
-	uint32_t until_timed;		/* allocations until one is timed */
-	uint32_t until_timed_free;
+	uint32_t until_timed, until_timed_free;	/* operations until one is timed */
+	uint32_t first_allocs, first_frees;	/* that are still to come */
 	uint64_t now_ticks;		/* time as of the last reading */
 	uint64_t coarse_ticks;		/* shared clock as of the last EVENT_TIME */
 	int64_t net_bytes;		/* change of live bytes since the last EVENT_TIME */
@@ -92,7 +92,10 @@ struct thread {
 	void *start_arg;
 };
 
-enum { TIMED_EVERY = 61 };	/* one allocation, and one free, in this many is timed; prime: no step with loops */
+enum {
+	FIRST_TIMED = 64,	/* a thread's first operations, cold, are all timed, and kept apart */
+	TIMED_EVERY = 61,	/* later one in this many is; prime: no step with loops */
+};
 
 /** struct agent - of this process */
 struct agent {

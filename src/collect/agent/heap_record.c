@@ -7,7 +7,7 @@
  * Order: a free is recorded before the block is given back, an allocation after it was obtained. So the records of one
  * address never cross, since the allocator itself is the synchronisation.
  *
- * What it costs is measured here: one allocation in TIMED_EVERY, and one free, is timed in its parts.
+ * What it costs is measured here: each thread's first operations are timed, cold as they are, then one in TIMED_EVERY.
  */
 #include "collect/agent/agent.h"
 
@@ -82,13 +82,19 @@ static COLD void allocated_timed(struct thread *t, uintptr_t p, uint64_t size, c
 	uint64_t begin = arch_ticks(), walked;
 	uint32_t node;
 
-	t->until_timed = TIMED_EVERY;
 	walk_here(&t->heap_stack.walk, start);
 	node = nodes_of_stack(&t->heap_stack, t->shared);
 	walked = arch_ticks();
 	write_alloc(t, p, size, node);
+	if (t->first_allocs) {
+		t->shared->cost[COST_FIRST_ALLOC].times++;
+		cost_add(&t->shared->cost[COST_FIRST_ALLOC], arch_ticks() - begin);
+		t->until_timed = --t->first_allocs ? 0 : (uint32_t)(begin % TIMED_EVERY);
+		return;
+	}
 	cost_add(&t->shared->cost[COST_ALLOC_WRITE], arch_ticks() - walked);
 	cost_add(&t->shared->cost[COST_ALLOC_WALK], walked - begin);
+	t->until_timed = TIMED_EVERY - 1;
 }
 
 /* Cost: bench/heap. */
@@ -133,6 +139,18 @@ static inline bool take_temporary(struct thread *t, uintptr_t p)
 	return temporary;
 }
 
+static COLD void free_timed(struct thread *t, uint64_t begin)
+{
+	if (t->first_frees) {
+		t->shared->cost[COST_FIRST_FREE].times++;
+		cost_add(&t->shared->cost[COST_FIRST_FREE], arch_ticks() - begin);
+		t->until_timed_free = --t->first_frees ? 0 : (uint32_t)(begin % TIMED_EVERY);
+		return;
+	}
+	cost_add(&t->shared->cost[COST_FREE], arch_ticks() - begin);
+	t->until_timed_free = TIMED_EVERY - 1;
+}
+
 HOT void heap_freeing(struct thread *t, const void *p)
 {
 	bool timed = t->until_timed_free-- == 0;
@@ -143,10 +161,8 @@ HOT void heap_freeing(struct thread *t, const void *p)
 		return;
 	block = shadow_take((uintptr_t)p);
 	write_free(t, &block, take_temporary(t, (uintptr_t)p));
-	if (UNLIKELY(timed)) {
-		t->until_timed_free = TIMED_EVERY;
-		cost_add(&t->shared->cost[COST_FREE], arch_ticks() - begin);
-	}
+	if (UNLIKELY(timed))
+		free_timed(t, begin);
 }
 
 struct block heap_moving(const void *p)

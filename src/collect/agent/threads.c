@@ -61,6 +61,7 @@ static struct thread *thread_new(void)
 	t->shared = arena_at(offset);
 	t->shared->slot = atomic_fetch_add(&agent.process->nthreads, 1);
 	t->shared->tid = TID_CLAIMED;
+	t->first_allocs = t->first_frees = FIRST_TIMED;
 	t->heap_stack.walk.max = t->cpu_stack.walk.max = agent.shared->depth;
 	agent.process->private_bytes += sizeof(*t);
 
@@ -106,7 +107,6 @@ static void thread_begin(struct thread *t)
 		log_thread(t, &t->heap_log, LOG_HEAP);
 	if (agent.shared->instruments & INSTRUMENT_CPU)
 		log_thread(t, &t->cpu_log, LOG_CPU);
-	t->until_timed = t->until_timed_free = (uint32_t)(arch_ticks() % TIMED_EVERY);	/* not just the first, cold one */
 	atomic_signal_fence(memory_order_seq_cst);
 	agent_thread = t;
 	if (agent.shared->instruments & INSTRUMENT_CPU)
