@@ -9,7 +9,6 @@
  * Code without any table (crt's _init, by libgcc's judgement) may end the walk, if it says so and is right up to there.
  * In __longjmp the tables describe the target: there the walk may be the target's, whole, instead of the caller's.
  */
-#define _GNU_SOURCE
 #include <alloca.h>
 #include <dlfcn.h>
 #include <execinfo.h>

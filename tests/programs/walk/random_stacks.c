@@ -7,7 +7,6 @@
  * between stay; the state's previous walk was on another stack (a coroutine); a handler jumped out of a walk; random words lie
  * where frames were.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
