@@ -22,6 +22,7 @@
  *   static inline uint64_t arch_ticks(void)	a counter that all CPUs share and that never stops; async-signal-safe
  *   static inline uint64_t arch_strip(uint64_t ra)	a return address without its authentication code (aarch64 PAC)
  *   static inline long arch_syscall4(), arch_syscall6()	a syscall; returns -errno, does not touch errno
+ *   static inline void arch_call_on(stack_top, fn, arg)	calls fn(arg) on another stack
  *   ARCH_CAPTURE(regs)	statement: fills a struct arch_regs with pc, sp and all callee-saved registers of this point
  *   ARCH_FRAME_CFA()	the CFA of the function in which it stands, which must keep a frame pointer
  *   arch_rule_*()	a frame layout in 16 bits, for the rule cache

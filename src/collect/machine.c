@@ -104,11 +104,19 @@ static uint64_t time_tgkill(int signal)
 	return arch_ticks() - begin;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The mean of the middle: what other threads did to a few of the measurements is not the signal's cost. */
 static void calibrate_signal(struct machine_costs *c)
 {
-	enum { TIMES = 200 };
+	enum { TIMES = 200, CUT = TIMES / 10 };
 	struct sigaction action = { .sa_sigaction = nothing, .sa_flags = SA_SIGINFO }, before;
-	double sum = 0, squares = 0, ns;
+	double ns[TIMES], sum = 0, squares = 0;
 	int i;
 
 	if (sigaction(SIGURG, &action, &before))
@@ -116,13 +124,16 @@ static void calibrate_signal(struct machine_costs *c)
 	for (i = 0; i < TIMES; i++) {
 		uint64_t with = time_tgkill(SIGURG), without = time_tgkill(0);
 
-		ns = ((double)with - (double)without) / c->ticks_per_ns;
-		sum += ns;
-		squares += ns * ns;
+		ns[i] = ((double)with - (double)without) / c->ticks_per_ns;
 	}
 	sigaction(SIGURG, &before, NULL);
-	c->signal_ns = MAX(sum / TIMES, 0);
-	c->signal_ns_sd = sqrt(MAX(squares / TIMES - c->signal_ns * c->signal_ns, 0));
+	qsort(ns, TIMES, sizeof(*ns), by_value);
+	for (i = CUT; i < TIMES - CUT; i++) {
+		sum += ns[i];
+		squares += ns[i] * ns[i];
+	}
+	c->signal_ns = MAX(sum / (TIMES - 2 * CUT), 0);
+	c->signal_ns_sd = sqrt(MAX(squares / (TIMES - 2 * CUT) - c->signal_ns * c->signal_ns, 0));
 }
 
 void machine_calibrate(struct machine_costs *ret)

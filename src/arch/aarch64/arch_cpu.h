@@ -55,6 +55,18 @@ static inline long arch_syscall6(long n, long a, long b, long c, long d, long e,
 	return x0;
 }
 
+/** arch_call_on - calls @fn(@arg) on another stack; it must return */
+static inline void arch_call_on(void *stack_top, void (*fn)(void *), void *arg)
+{
+	register void *x0 __asm__("x0") = arg;
+
+	__asm__ volatile("mov x19, sp\n\t mov sp, %1\n\t blr %2\n\t mov sp, x19"
+			 : "+r"(x0) : "r"(stack_top), "r"(fn)
+			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+			   "x17", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19",
+			   "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+}
+
 static inline long arch_syscall4(long n, long a, long b, long c, long d)
 {
 	return arch_syscall6(n, a, b, c, d, 0, 0);

@@ -61,6 +61,16 @@ static inline long arch_syscall6(long n, long a, long b, long c, long d, long e,
 /* The CFA of the function in which it stands, which must keep a frame pointer. */
 #define ARCH_FRAME_CFA() ((uint64_t)__builtin_frame_address(0) + 16)
 
+/** arch_call_on - calls @fn(@arg) on another stack; it must return */
+static inline void arch_call_on(void *stack_top, void (*fn)(void *), void *arg)
+{
+	__asm__ volatile("movq %%rsp, %%rbx\n\t movq %1, %%rsp\n\t call *%2\n\t movq %%rbx, %%rsp"
+			 : "+D"(arg) : "r"(stack_top), "r"(fn)
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+			   "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
+			   "memory");
+}
+
 /* One asm statement, so that no instruction of the compiler lies between the registers and the pc that they belong to. */
 #define ARCH_CAPTURE(regs)                                                                                       \
 	do {                                                                                                     \

@@ -87,6 +87,8 @@ struct thread {
 	uint64_t first_period_ns;
 	struct stack_nodes cpu_stack;
 
+	_Alignas(64) unsigned char sample_stack[24 << 10];	/* the sampler works here, not on the program's stack */
+
 	/* start of a thread made by pthread_create */
 	void *(*start)(void *);
 	void *start_arg;
@@ -97,9 +99,13 @@ enum {
 	TIMED_EVERY = 61,	/* later one in this many is; prime: no step with loops */
 };
 
-/** struct agent - of this process */
+/**
+ * struct agent - of this process; alone in its pages, which fork empties in the child
+ *
+ * So a child that no handler of libc announced (the bare system call) does not go on writing its parent's books.
+ */
 struct agent {
-	unsigned char *window;		/* of the arena; NULL: the agent is inert */
+	_Alignas(4096) unsigned char *window;	/* of the arena; NULL: the agent is inert, or this is such a child */
 	struct shared_header *shared;
 	struct shared_process *process;
 	bool heap;			/* allocations are recorded */
@@ -123,9 +129,16 @@ static inline void cost_add(struct cost_sum *cost, uint64_t ticks)
 extern __thread struct thread *agent_thread;	/* NULL: this thread has not been met */
 
 /* start.c */
+bool agent_wiped(void);
+
+/** agent_on - whether the agent records in this process */
+static inline bool agent_on(void)
+{
+	return LIKELY(agent.window != NULL) || agent_wiped();
+}
+
 /** agent_start - prepares the agent if it was not; Context: the first hook or the constructor, one thread only */
 void agent_start(void);
-void agent_after_fork(void);
 
 /* memory.c */
 /** arena_take - @size zeroed bytes of the arena (at most a quarter of an extent), aligned to 64; 0: no room */

@@ -89,7 +89,7 @@ static inline struct thread *enter(void)
 {
 	struct thread *t;
 
-	if (UNLIKELY(!agent.heap))
+	if (UNLIKELY(!agent.heap) && (!agent_on() || !agent.heap))
 		return NULL;
 	t = thread_here();
 	if (UNLIKELY(!t))
@@ -171,7 +171,7 @@ static void *move(void *p, size_t size, const struct walk_start *start)
 		return record(real.malloc(size), size, start);
 	if (UNLIKELY(is_early(p)))
 		return record(early_move(p, size), size, start);
-	if (UNLIKELY(!agent.heap))
+	if (UNLIKELY(!agent.heap) && (!agent_on() || !agent.heap))
 		return real.realloc(p, size);
 	block = heap_moving(p);
 	q = real.realloc(p, size);

@@ -159,7 +159,7 @@ HOOK int dlclose(void *handle)
 
 	if (UNLIKELY(!real))
 		real = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
-	if (!agent.window)
+	if (!agent_on())
 		return real(handle);
 	walk_objects_begin();
 	error = real(handle);

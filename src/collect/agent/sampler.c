@@ -127,8 +127,16 @@ static uint64_t periods_due(const struct thread *t, uint64_t cpu_ns)
 	return passed < t->first_period_ns ? 1 : 1 + (passed - t->first_period_ns) / agent.shared->sample_period_ns;
 }
 
-static void sample(struct thread *t, const ucontext_t *context)
+struct sample {
+	struct thread *thread;
+	const ucontext_t *context;
+};
+
+/* Runs on a stack of the agent: the program's may be a small alternate one. */
+static void sample(void *arg)
 {
+	const struct sample *s = arg;
+	struct thread *t = s->thread;
 	uint64_t begin = arch_ticks(), cpu_ns = thread_cpu_ns(), due = periods_due(t, cpu_ns), missed, took;
 	uint32_t node;
 
@@ -142,7 +150,7 @@ static void sample(struct thread *t, const ucontext_t *context)
 		t->shared->tare_samples++;
 		return;
 	}
-	walk_context(&t->cpu_stack.walk, context);
+	walk_context(&t->cpu_stack.walk, s->context);
 	node = nodes_of_stack(&t->cpu_stack, t->shared);
 	if (!(t->shared->samples & (t->shared->samples + 1)))
 		arch_syscall2(SYS_prctl, PR_GET_NAME, (long)t->shared->name);
@@ -178,7 +186,7 @@ static void sampler_handler(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	if (t && atomic_load_explicit(&agent.shared->active, memory_order_relaxed) & INSTRUMENT_CPU)
-		sample(t, context);
+		arch_call_on(t->sample_stack + sizeof(t->sample_stack), sample, &(struct sample){ t, context });
 }
 
 void sampler_init(void)

@@ -21,6 +21,8 @@
 
 struct agent agent;
 
+static struct agent kept;	/* what it was, for a child of fork; window NULL: inert */
+
 static long map_window(long fd, uint64_t *size)
 {
 	long p;
@@ -104,7 +106,13 @@ static bool process_register(int32_t forked_from, uint32_t first_node)
 static void become_inert(void)
 {
 	agent.heap = false;
-	agent.window = NULL;
+	agent.window = kept.window = NULL;
+}
+
+static void keep(void)
+{
+	kept = agent;
+	arch_syscall3(SYS_madvise, (long)&agent, sizeof(agent), MADV_WIPEONFORK);
 }
 
 static bool allocator_is_glibc(void)
@@ -145,6 +153,7 @@ COLD void agent_start(void)
 	}
 	if (agent.shared->instruments & INSTRUMENT_CPU)
 		sampler_init();
+	keep();
 }
 
 static void copy_argv(int argc, char **argv)
@@ -167,11 +176,12 @@ static void copy_argv(int argc, char **argv)
 
 static void after_fork(void)
 {
-	struct shared_process *parent = agent.process;
+	struct shared_process *parent = kept.process;
 	uint32_t first_node;
 
-	if (!agent.window)
-		return;
+	if (!kept.window || (agent.window && agent.process->pid == (uint32_t)arch_syscall1(SYS_getpid, 0)))
+		return;		/* inert, or this child knows already */
+	agent = kept;
 	if (agent.shared->no_children) {
 		become_inert();
 		return;
@@ -185,7 +195,16 @@ static void after_fork(void)
 	memcpy(agent.process->argv, parent->argv, parent->argv_bytes);
 	agent.process->argv_bytes = parent->argv_bytes;
 	atomic_store_explicit(&agent.process->argv_ready, 1, memory_order_release);
+	keep();
 	thread_attach();
+}
+
+COLD bool agent_wiped(void)
+{
+	if (!kept.window)
+		return false;
+	after_fork();
+	return agent.window != NULL;
 }
 
 static void note_exit(int status)

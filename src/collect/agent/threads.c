@@ -117,7 +117,7 @@ COLD struct thread *thread_attach(void)
 {
 	struct thread *t;
 
-	if (!agent.window)
+	if (!agent_on())
 		return NULL;
 	t = thread_acquire(current_tid());
 	if (t)
@@ -159,7 +159,7 @@ HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *
 		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 			dlsym(RTLD_NEXT, "pthread_create");
 	}
-	if (agent.window)
+	if (agent_on())
 		t = thread_acquire(TID_CLAIMED);
 	if (!t)
 		return real(ret, attributes, start, arg);
