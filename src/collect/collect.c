@@ -53,10 +53,10 @@ struct run {
 
 static void cleanup_run(struct run *r)
 {
+	launch_arena_close(&r->arena, r->drain && drain_running(r->drain));
 	drain_free(r->drain);
 	if (r->writer)
 		session_close(r->writer, NULL);
-	launch_arena_close(&r->arena);
 	if (r->signals >= 0)
 		close(r->signals);
 	sigprocmask(SIG_SETMASK, &r->mask_before, NULL);
@@ -143,6 +143,7 @@ static void take(struct run *r, bool last)
 static void write_notes(struct run *r)
 {
 	uint32_t flags = drain_flags(r->drain);
+	char text[300];
 	struct rec_note none = { .code = "static-binary",
 		.text = "no process of the program loaded tare's agent, so nothing was recorded: it may be static, or drop "
 			"LD_PRELOAD from its environment",
@@ -151,6 +152,11 @@ static void write_notes(struct run *r)
 		.text = "the program defines malloc itself, so its allocations did not come to the agent and are not in this result",
 		.next = "link the allocator as a shared library, or preload it" };
 
+	if (r->ended && drain_running(r->drain)) {
+		snprintf(text, sizeof(text), "%u processes of the program run on; %s/agent.so stays for the programs that they "
+			 "start", drain_running(r->drain), r->arena.dir);
+		write_record(r, &(struct record){ .kind = REC_NOTE, .note = { .code = "left-behind", .text = text, .next = "" } });
+	}
 	if (!drain_processes(r->drain))
 		write_record(r, &(struct record){ .kind = REC_NOTE, .note = none });
 	if (flags & PROCESS_OWN_MALLOC)

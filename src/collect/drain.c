@@ -468,6 +468,15 @@ uint32_t drain_processes(const struct drain *d)
 	return d->nprocesses;
 }
 
+uint32_t drain_running(const struct drain *d)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < d->nprocesses; i++)
+		n += d->processes[i].shared && !d->processes[i].freed && !is_gone(d, &d->processes[i]);
+	return n;
+}
+
 uint32_t drain_flags(const struct drain *d)
 {
 	uint32_t flags = d->flags, i;

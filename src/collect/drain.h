@@ -34,6 +34,7 @@ void drain_ended(struct drain *d, uint32_t pid, int status);
 
 uint64_t drain_events(const struct drain *d);		/* words taken so far */
 uint32_t drain_processes(const struct drain *d);
+uint32_t drain_running(const struct drain *d);		/* processes that have not ended */
 uint32_t drain_flags(const struct drain *d);		/* enum shared_flags of all processes, or'ed */
 
 #endif

@@ -68,7 +68,7 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
 	a.fd = memfd_create("tare-arena", MFD_CLOEXEC);
 	if (a.fd < 0 || ftruncate(a.fd, (off_t)SHARED_WINDOW)) {
 		r = err_set(err, -errno, "cannot make shared memory: %s", strerror(errno));
-		launch_arena_close(&a);
+		launch_arena_close(&a, false);
 		return r;
 	}
 	a.shared = mmap(NULL, SHARED_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, 0);
@@ -77,27 +77,29 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
 		r = err_set(err, -ENOMEM, "cannot reserve %llu GiB of address space for shared memory",
 			    SHARED_WINDOW >> 30);
 		err_next(err, "ulimit -v unlimited");
-		launch_arena_close(&a);
+		launch_arena_close(&a, false);
 		return r;
 	}
 	r = make_links(&a, agent_path, err);
 	if (r) {
-		launch_arena_close(&a);
+		launch_arena_close(&a, false);
 		return r;
 	}
 	*ret = a;
 	return 0;
 }
 
-void launch_arena_close(struct launch_arena *a)
+void launch_arena_close(struct launch_arena *a, bool in_use)
 {
 	char link[160];
 
 	if (a->dir[0]) {
-		snprintf(link, sizeof(link), "%s/agent.so", a->dir);
-		unlink(link);
 		snprintf(link, sizeof(link), "%s/arena", a->dir);
 		unlink(link);
+		/* without the link the loader would complain on the standard error of every program that they start */
+		snprintf(link, sizeof(link), "%s/agent.so", a->dir);
+		if (!in_use)
+			unlink(link);
 		rmdir(a->dir);
 	}
 	if (a->shared)

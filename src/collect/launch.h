@@ -18,7 +18,11 @@ struct launch_arena {
 };
 
 int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct err *err);
-void launch_arena_close(struct launch_arena *a);
+/**
+ * launch_arena_close - gives back the memory and the directory
+ * @in_use: processes run on whose children will look for the agent by the preload entry: its link stays
+ */
+void launch_arena_close(struct launch_arena *a, bool in_use);
 
 /**
  * launch_start - starts @path with @argv
