@@ -61,6 +61,12 @@ static int augmentation_read(const struct cfi_input *in, const char *letters, st
 		return 0;
 	if (letters[0] != 'z')
 		return -EBADMSG;
+	if (LIKELY(letters[1] == 'R' && letters[2] == 0 && r->end - r->p >= 2 && r->p[0] == 1)) {
+		cie->sized = true;
+		cie->pointer = r->p[1];
+		r->p += 2;
+		return 0;
+	}
 	cie->sized = true;
 	length = read_uleb(r);
 	if (r->bad || length > (uint64_t)(r->end - r->p))
@@ -440,21 +446,18 @@ int cfi_extent(const struct cfi_input *in, uint64_t eh_frame, uint64_t *ret_low,
 /* The last row whose address is not above @pc. */
 static int table_search(const struct cfi_input *in, uint64_t table, uint64_t rows, uint64_t pc, uint64_t *ret_fde)
 {
-	uint64_t low = 0, high = rows, fde;
+	const uint8_t *p = in->data + table;
+	uint64_t low = 0, n = rows, half, fde;
 	int32_t row[2];
 
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		memcpy(row, in->data + table + middle * sizeof(row), sizeof(row[0]));
-		if (in->data_base + (uint64_t)(int64_t)row[0] <= pc)
-			low = middle + 1;
-		else
-			high = middle;
+	for (; n > 1; n -= half) {	/* no branch: it would be guessed wrong half of the time */
+		half = n / 2;
+		memcpy(row, p + (low + half) * sizeof(row), sizeof(row[0]));
+		low += in->data_base + (uint64_t)(int64_t)row[0] <= pc ? half : 0;
 	}
-	if (low == 0)
+	memcpy(row, p + low * sizeof(row), sizeof(row));
+	if (in->data_base + (uint64_t)(int64_t)row[0] > pc)
 		return CFI_NONE;
-	memcpy(row, in->data + table + (low - 1) * sizeof(row), sizeof(row));
 	fde = in->data_base + (uint64_t)(int64_t)row[1] - in->addr;
 	if (fde >= in->size)
 		return -EBADMSG;

@@ -107,6 +107,15 @@ bool memory_extend(struct memory_stacks *m, uint64_t high)
 	return high <= r->high || (high - r->high <= MEMORY_MAX_FRAME && extend_up(r, high));
 }
 
+void memory_shrink(struct memory_stacks *m, uint64_t high)
+{
+	struct memory_range *r = &m->range[m->current];
+	uint64_t page = (high | (MEMORY_PAGE - 1)) + 1;
+
+	if (high >= r->low && page < r->high)
+		r->high = page;
+}
+
 bool memory_read(struct memory_stacks *m, uint64_t addr, uint64_t *ret)
 {
 	const struct memory_range *r = &m->range[m->current];

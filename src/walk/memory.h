@@ -61,6 +61,9 @@ static inline bool memory_current(const struct memory_stacks *m, const struct me
 /** memory_extend - lets the current range reach up to @high; false (and nothing done) if it cannot */
 bool memory_extend(struct memory_stacks *m, uint64_t high);
 
+/** memory_shrink - forgets what lies above @high: a walk that ended badly may have followed garbage into other memory */
+void memory_shrink(struct memory_stacks *m, uint64_t high);
+
 /** memory_read - an aligned word, anywhere: of the current range, or asked for; false if it cannot be read */
 bool memory_read(struct memory_stacks *m, uint64_t addr, uint64_t *ret);
 

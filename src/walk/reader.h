@@ -55,6 +55,8 @@ static inline uint64_t read_uleb(struct reader *r)
 	unsigned shift = 0;
 	uint8_t b;
 
+	if (LIKELY(r->p < r->end && *r->p < 0x80))	/* nearly all of them */
+		return *r->p++;
 	do {
 		b = read_u8(r);
 		if (shift < 64)

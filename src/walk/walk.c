@@ -233,6 +233,8 @@ static void commit(struct run *r)
 	w->end = r->end;
 	s->generation = r->view.generation;
 	s->join_from = r->end == WALK_WHOLE && !r->view.open ? top + r->barrier : WALK_MAX;
+	if (r->end == WALK_BROKEN && r->n)
+		memory_shrink(&s->memory, s->fresh.sp[r->n - 1]);
 	s->range = s->memory.range[s->memory.current];
 }
 

@@ -16,12 +16,12 @@
 #include "walk/memory.h"
 #include "walk/walk.h"
 
-#define NOINLINE __attribute__((noinline, optimize("no-omit-frame-pointer")))
+#define NOINLINE __attribute__((noinline))
 
 enum { PAGES = 8, STACK = PAGES * MEMORY_PAGE, GARBAGE_WALKS = 200000 };
 
 static struct walk_state *w, *other;
-static volatile int sink;
+static volatile unsigned sink;
 
 static int begin(void **state)
 {
@@ -44,7 +44,7 @@ NOINLINE static void walk(struct walk_state *s)
 	walk_here(s, &start);
 }
 
-NOINLINE static int descend(int depth, struct walk_state *s)
+NOINLINE static unsigned descend(int depth, struct walk_state *s)
 {
 	if (depth == 0)
 		walk(s);
@@ -56,14 +56,14 @@ NOINLINE static int descend(int depth, struct walk_state *s)
 static void a_walk_agrees_with_backtrace(void **state)
 {
 	void *pc[64];
-	int n;
+	int n, callers;
 
 	walk(w);
 	n = backtrace(pc, 64);
+	callers = (int)(WALK_MAX - w->top) - 1;		/* glibc's walk begins elsewhere in this function, or in an interceptor */
 	assert_int_equal(w->end, WALK_WHOLE);
-	/* glibc begins in this function, too, but at the other call */
-	assert_int_equal(WALK_MAX - w->top, n);
-	assert_memory_equal(w->pc + w->top + 1, pc + 1, (size_t)(n - 1) * sizeof(*pc));
+	assert_in_range(callers, 3, n - 1);
+	assert_memory_equal(w->pc + w->top + 1, pc + n - callers, (size_t)callers * sizeof(*pc));
 }
 
 static void the_second_walk_of_a_stack_keeps_all_of_it(void **state)
