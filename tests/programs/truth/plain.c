@@ -31,8 +31,10 @@ static void *one(unsigned long kind, size_t size)
 		return posix_memalign(&p, 64, size) == 0 ? p : NULL;
 	case 3:
 		return aligned_alloc(32, size / 32 * 32);
+#ifndef WITHOUT_MEMALIGN
 	case 4:
 		return memalign(128, size);
+#endif
 	default:
 		return realloc(NULL, size);
 	}
