@@ -16,11 +16,7 @@
 #include "walk/find.h"
 #include "walk/state.h"
 #include "walk/step.h"
-
-/* Stack words are read as the machine sees them, whatever the compiler thinks of their frames. */
-#define RAW __attribute__((no_sanitize("address", "undefined")))
-
-enum { BLOCK = 8 };
+#include "walk/verify.h"
 
 static _Atomic uint64_t misses, fulls;
 
@@ -61,68 +57,6 @@ void walk_state_reset(struct walk_state *w)
 	s->join_from = WALK_MAX;
 	s->generation = 0;
 	memset(&s->memory, 0, sizeof(s->memory));
-}
-
-RAW static inline uint64_t word_at(uint64_t addr)
-{
-	return *(const volatile uint64_t *)addr;
-}
-
-/* The bits in which @n return addresses in the stack differ from those of the last walk. x86_64 */
-RAW static inline uint64_t slots_differ(const uint64_t *sp, const uint64_t *pc, uint32_t n)
-{
-	uint64_t a = 0, b = 0;
-
-	for (; n >= BLOCK; n -= BLOCK, sp += BLOCK, pc += BLOCK) {
-		a |= (word_at(sp[0] - 8) ^ pc[0]) | (word_at(sp[1] - 8) ^ pc[1]);
-		b |= (word_at(sp[2] - 8) ^ pc[2]) | (word_at(sp[3] - 8) ^ pc[3]);
-		a |= (word_at(sp[4] - 8) ^ pc[4]) | (word_at(sp[5] - 8) ^ pc[5]);
-		b |= (word_at(sp[6] - 8) ^ pc[6]) | (word_at(sp[7] - 8) ^ pc[7]);
-	}
-	for (; n; n--, sp++, pc++)
-		a |= word_at(*sp - 8) ^ *pc;
-	return a | b;
-}
-
-RAW static inline uint64_t words_differ(const uint64_t *at, const uint64_t *word, uint32_t n)
-{
-	uint64_t a = 0, b = 0;
-
-	for (; n >= BLOCK; n -= BLOCK, at += BLOCK, word += BLOCK) {
-		a |= (word_at(at[0]) ^ word[0]) | (word_at(at[1]) ^ word[1]);
-		b |= (word_at(at[2]) ^ word[2]) | (word_at(at[3]) ^ word[3]);
-		a |= (word_at(at[4]) ^ word[4]) | (word_at(at[5]) ^ word[5]);
-		b |= (word_at(at[6]) ^ word[6]) | (word_at(at[7]) ^ word[7]);
-	}
-	for (; n; n--, at++, word++)
-		a |= word_at(*at) ^ *word;
-	return a | b;
-}
-
-/* Whether the last walk, from its frame @from outwards, still holds. */
-RAW static inline bool rest_holds(const struct walk_state *w, const struct state *s, uint32_t from)
-{
-	uint32_t first = s->last.words_from[from];
-	uint64_t differ = words_differ(s->last.word_at + first, s->last.word + first, STATE_WORDS - first);
-
-	if (ARCH_RA_BELOW_CFA)
-		differ |= slots_differ(s->last.sp + from + 1, w->pc + from + 1, WALK_MAX - 1 - from);
-	return differ == 0;
-}
-
-/* The outermost frame from @from on whose own words, and those of the frames between, still hold: the walk gets as far as it. */
-RAW static uint32_t last_that_holds(const struct walk_state *w, const struct state *s, uint32_t from)
-{
-	uint32_t frame = from, word = s->last.words_from[from];
-
-	for (; frame + 1 < WALK_MAX; frame++) {
-		for (; word < s->last.words_from[frame + 1]; word++)
-			if (word_at(s->last.word_at[word]) != s->last.word[word])
-				return frame;
-		if (ARCH_RA_BELOW_CFA && word_at(s->last.sp[frame + 1] - 8) != w->pc[frame + 1])
-			return frame;
-	}
-	return frame;
 }
 
 /* Which frames of the last walk may be joined from the current stack. */
