@@ -24,4 +24,10 @@ check "a value of the next word" "$(complete_words tare cpu --stack unw)" unwind
 check "a recording" "$(complete_words tare report tare.x)" tare.x.1.tare
 check "no option of tare behind the program" "$(complete_words tare cpu true --thr)" ""
 check "a topic" "$(complete_words tare help perm)" permissions
+if command -v fish >/dev/null; then
+	fish_words() { fish --no-config -c "source ./tare.fish; complete -C '$1'" 2>&1 | cut -f1 | tr '\n' ' '; }
+	check "fish: a command" "$(fish_words 'tare exp')" 'export '
+	check "fish: an option" "$(fish_words 'tare cpu --thr')" '--threads '
+	check "fish: a value" "$(fish_words 'tare cpu --color=al')" '--color=always '
+fi
 exit $bad
