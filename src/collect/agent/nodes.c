@@ -27,7 +27,7 @@ struct node_table {
 	struct cell cell[];
 };
 
-enum { FIRST_BITS = 12, LAST_BITS = EVENT_NODE_BITS + 1, PROBES = 64 };
+enum { FIRST_BITS = 8, LAST_BITS = EVENT_NODE_BITS + 1, PROBES = 64 };
 
 static _Atomic(struct node_table *) newest;
 static _Atomic uint32_t epoch = 1;
