@@ -15,7 +15,8 @@
 #include "walk/memory.h"
 #include "walk/walk.h"
 
-enum { LOG2_FIRST = 14, LOG2_STEP = 1, LOG2_LAST = 20, PROBES = 8, WIDE_MAX = 4096 };
+/* The first is small: a short program pays for each page that it touches. */
+enum { LOG2_FIRST = 9, LOG2_STEP = 1, LOG2_LAST = 20, PROBES = 8, WIDE_MAX = 4096 };
 
 static _Atomic uint64_t empty_cells[2];
 static _Atomic uint16_t empty_hints[2];
@@ -126,7 +127,6 @@ static void take_out(struct cache_table *t, uint64_t hash, uint32_t rule)
 
 	for (unsigned i = 0; i < PROBES; i++) {
 		uint64_t cell = hash | rule;
-
 
 		if (atomic_compare_exchange_strong(&t->cells[(home + i) & mask], &cell, 0))
 			return;

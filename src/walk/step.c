@@ -8,6 +8,8 @@
 #include "walk/cfi.h"
 #include "walk/find.h"
 
+extern void *__libc_stack_end __attribute__((weak));
+
 static bool read_word(void *arg, uint64_t addr, uint64_t *ret)
 {
 	return memory_read(arg, addr, ret);
@@ -77,13 +79,19 @@ static bool is_made_by_hand(uint64_t ra)
 	return row_of(ra, &in, &row) == FIND_FDE && row.start == ra && !row.signal;
 }
 
+/* The loader's first code has no tables: the kernel left its stack pointer where argc lies, which glibc remembers. */
+static bool is_process_entry(const struct arch_regs *regs)
+{
+	return &__libc_stack_end && regs->r[ARCH_REG_SP] == (uint64_t)__libc_stack_end;
+}
+
 static enum step step_without_cfi(struct memory_stacks *m, bool exact, int found, struct arch_regs *regs)
 {
 	if (is_sigreturn(regs->pc))
 		return step_ucontext(m, regs);
 	if (exact)
 		return step_just_called(m, regs);
-	if (found == FIND_NO_FDE && is_made_by_hand(regs->pc))
+	if (found == FIND_NO_FDE && (is_made_by_hand(regs->pc) || is_process_entry(regs)))
 		return STEP_END;
 	return found == FIND_NO_FDE || looks_called(regs->pc) ? STEP_BROKEN : STEP_NO_CODE;
 }
