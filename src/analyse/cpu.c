@@ -57,7 +57,7 @@ static void cpu_sample(struct cpu *c, struct cpu_stream *s, uint64_t word)
 	++*table_at(&c->counts, cpu_key(process_owner(s->process, node), node, thread));
 	c->handler_ticks += ticks;
 	c->handler_ticks_squared += ticks * ticks;
-	c->handled++;
+	c->handled += ticks != 0;
 }
 
 void cpu_log(struct cpu *c, const struct rec_log *log)

@@ -88,7 +88,8 @@ static void fill_header(struct run *r)
 		hz = TICK_HZ;
 	shared->sample_period_ns = hz ? (1000000000u + hz / 2) / hz : 0;
 	shared->tick_cost = r->costs.tick_cost;
-	shared->preempted_ticks = (uint64_t)(1e6 * r->costs.ticks_per_ns);
+	shared->preempted_ticks = (uint64_t)(1e5 * r->costs.ticks_per_ns);
+	shared->ticks_per_mi_ns = (uint64_t)(r->costs.ticks_per_ns * (1 << 20));
 	shared->age_shift = 18;
 	for (i = 1, limit_ns = 1e6; i < EVENT_AGE_CLASSES; i++, limit_ns *= 10)
 		shared->age_limit[i] = (uint64_t)(limit_ns / unit);

@@ -45,6 +45,7 @@ struct shared_header {
 	uint64_t age_limit[EVENT_AGE_CLASSES];	/* class c holds ages below age_limit[c], in that unit */
 	uint64_t tick_cost;		/* ticks that reading the counter takes */
 	uint64_t preempted_ticks;	/* a timing longer than this was interrupted by other threads */
+	uint64_t ticks_per_mi_ns;	/* ticks in 2^20 ns */
 
 	_Alignas(64) _Atomic uint64_t next;	/* first free offset */
 	_Atomic uint64_t used;			/* bytes in use */

@@ -118,8 +118,11 @@ extern struct agent agent;
 /** cost_add - one timing of tare's own work; one so long that the thread must have been off its CPU is no timing */
 static inline void cost_add(struct cost_sum *cost, uint64_t ticks)
 {
+	/* what is done for the first time may take long */
+	uint64_t limit = agent.shared->preempted_ticks * (cost->times ? 100 : 1);
+
 	ticks -= MIN(ticks, agent.tick_cost);
-	if (UNLIKELY(ticks > agent.shared->preempted_ticks))
+	if (UNLIKELY(ticks > limit))
 		return;
 	cost->timed++;
 	cost->ticks += ticks;
