@@ -18,6 +18,8 @@
 #include "base/util.h"
 #include "cli/options.h"
 
+static char *kept;	/* the file's text: settings point into it, to the end of the process */
+
 static char *trim(char *s)
 {
 	size_t n;
@@ -149,5 +151,6 @@ int config_read(struct invocation *inv)
 	close(fd);
 	if (r < 0)
 		return inv->err.text[0] ? r : err_set(&inv->err, r, "cannot read %s: %s", path, strerror(-r));
-	return config_apply(inv, path, text);	/* settings keep pointers into it */
+	kept = text;
+	return config_apply(inv, path, text);
 }

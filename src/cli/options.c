@@ -235,11 +235,12 @@ static int parse_letters(struct invocation *inv, char ***argv)
 			return -EINVAL;
 		}
 		if (option->arg) {
-			value = p[1] ? p + 1 : *(*argv)++;
+			value = p[1] ? p + 1 : **argv;
 			if (!value) {
 				command_usage(inv, "%s needs a value: %s", shown, option->arg);
 				return -EINVAL;
 			}
+			*argv += !p[1];
 		}
 		r = store(inv, option, shown, value);
 		if (r || value || inv->settings.help || inv->settings.version)
