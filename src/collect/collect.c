@@ -158,6 +158,14 @@ static void write_notes(struct run *r)
 			 "start", drain_running(r->drain), r->arena.dir);
 		write_record(r, &(struct record){ .kind = REC_NOTE, .note = { .code = "left-behind", .text = text, .next = "" } });
 	}
+	if (atomic_load(&r->arena.shared->refused)) {
+		snprintf(text, sizeof(text), "shared memory could not be had %llu times (%llu MB are in use): what a process or "
+			 "thread would have written there is missing",
+			 (unsigned long long)atomic_load(&r->arena.shared->refused),
+			 (unsigned long long)atomic_load(&r->arena.shared->used) >> 20);
+		write_record(r, &(struct record){ .kind = REC_NOTE, .note = { .code = "loss", .text = text,
+			.next = "ulimit -v unlimited, or a shorter run" } });
+	}
 	if (!drain_processes(r->drain))
 		write_record(r, &(struct record){ .kind = REC_NOTE, .note = none });
 	if (flags & PROCESS_OWN_MALLOC)

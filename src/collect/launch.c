@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,22 @@ static int make_links(struct launch_arena *a, const char *agent_path, struct err
 	return 0;
 }
 
+/* The file is sparse, but a limit of file sizes (ulimit -f) is about its size: the soft limit is lifted for a moment. */
+static int set_size(int fd)
+{
+	struct rlimit before, lifted;
+	int r;
+
+	if (getrlimit(RLIMIT_FSIZE, &before))
+		return ftruncate(fd, (off_t)SHARED_WINDOW);
+	lifted = before;
+	lifted.rlim_cur = lifted.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &lifted);
+	r = ftruncate(fd, (off_t)SHARED_WINDOW);
+	setrlimit(RLIMIT_FSIZE, &before);
+	return r;
+}
+
 int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct err *err)
 {
 	struct launch_arena a = { .fd = -1 };
@@ -66,8 +83,10 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
 	if (r)
 		return r;
 	a.fd = memfd_create("tare-arena", MFD_CLOEXEC);
-	if (a.fd < 0 || ftruncate(a.fd, (off_t)SHARED_WINDOW)) {
+	if (a.fd < 0 || set_size(a.fd)) {
 		r = err_set(err, -errno, "cannot make shared memory: %s", strerror(errno));
+		if (errno == EFBIG)
+			err_next(err, "ulimit -f unlimited");
 		launch_arena_close(&a, false);
 		return r;
 	}

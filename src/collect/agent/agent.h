@@ -106,6 +106,7 @@ enum {
  */
 struct agent {
 	_Alignas(4096) unsigned char *window;	/* of the arena; NULL: the agent is inert, or this is such a child */
+	uint64_t window_size;
 	struct shared_header *shared;
 	struct shared_process *process;
 	bool heap;			/* allocations are recorded */

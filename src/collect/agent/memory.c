@@ -22,7 +22,7 @@ static uint64_t extent_take(void)
 		return 0;
 	}
 	offset = atomic_fetch_add(&shared->next, SHARED_EXTENT);
-	if (offset + SHARED_EXTENT > shared->window ||
+	if (offset + SHARED_EXTENT > agent.window_size ||
 	    arch_syscall3(SYS_mprotect, (long)(agent.window + offset), SHARED_EXTENT, PROT_READ | PROT_WRITE)) {
 		atomic_fetch_add(&shared->refused, 1);
 		return 0;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,10 +26,14 @@ static struct agent kept;	/* what it was, for a child of fork; window NULL: iner
 
 static long map_window(long fd, uint64_t *size)
 {
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	long p;
 
-	/* reserved without access: an address limit (ulimit -v) may forbid all of it, then less is tried */
-	for (; *size >= 64 << 20; *size /= 4) {
+	/* reserved without access; where there is a limit of addresses (ulimit -v) most of it is left to the program */
+	arch_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
+	while (*size > limit.rlim_cur / 8)
+		*size /= 2;
+	for (; *size >= 16 << 20; *size /= 2) {
 		p = arch_syscall6(SYS_mmap, 0, (long)*size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 		if (p > 0 || p < -4095)
 			return p;
@@ -67,6 +72,7 @@ static void open_arena(void)
 	}
 	agent.shared = (struct shared_header *)window;
 	agent.window = (unsigned char *)window;
+	agent.window_size = size;
 }
 
 static bool process_register(int32_t forked_from, uint32_t first_node)
