@@ -141,7 +141,7 @@ def check_pprof(doc, wanted):
         sums, _, sound = decode(raw)
         check(f"pprof {kind}: string 0 is empty, locations are defined", sound)
         if kind == "cpu":
-            ns = round(doc["cpu"]["samples"] * 1e9 / doc["cpu"]["frequency_hz"])
+            ns = int(doc["cpu"]["samples"] * 1e9 / doc["cpu"]["frequency_hz"] + 0.5)
             equal("pprof cpu: nanoseconds are the samples' periods", sums["cpu"], ns)
         for name in names:
             equal(f"pprof {name}: the sum of the samples", sums[name], totals[name])
@@ -237,7 +237,7 @@ def check_speedscope(doc, wanted):
             check("speedscope heap: every function's own and total", not wrong, wrong[:5])
         else:
             hz, samples = doc["cpu"]["frequency_hz"], doc["cpu"]["samples"]
-            equal("speedscope cpu: the weights sum to the time", sum(flat.values()), round(samples * 1e9 / hz))
+            equal("speedscope cpu: the weights sum to the time", sum(flat.values()), int(samples * 1e9 / hz + 0.5))
             wrong = [(n, flat[n], v[0]) for n, v in wanted["samples"].items() if abs(flat[n] - v[0] * 1e9 / hz) > v[0] + 1]
             check("speedscope cpu: every function's own time", not wrong, wrong[:5])
     with open("bad.speedscope.json", "w") as f:
