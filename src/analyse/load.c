@@ -338,9 +338,12 @@ void load_finish(struct load *l)
 
 uint64_t load_ns(const struct load *l, uint64_t ticks)
 {
+	double ns;
+
 	if (ticks <= l->run.start_ticks)
 		return 0;
-	return (uint64_t)((double)(ticks - l->run.start_ticks) * l->ns_per_tick + 0.5);
+	ns = (double)(ticks - l->run.start_ticks) * l->ns_per_tick + 0.5;
+	return ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX;
 }
 
 static const struct load_module *process_find_module(const struct process *p, uint32_t node, uint64_t pc)
