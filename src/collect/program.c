@@ -76,10 +76,52 @@ static bool is_elf_for_here(const Elf64_Ehdr *ehdr)
 	       (self.e_machine == ehdr->e_machine && self.e_ident[EI_CLASS] == ehdr->e_ident[EI_CLASS]);
 }
 
+/* The file offset of an address of the program, by its load segments; 0: in none. */
+static uint64_t file_offset(int fd, const Elf64_Ehdr *ehdr, uint64_t address)
+{
+	Elf64_Phdr phdr;
+	int i;
+
+	for (i = 0; i < ehdr->e_phnum; i++) {
+		if (pread(fd, &phdr, sizeof(phdr), (off_t)(ehdr->e_phoff + (uint64_t)i * sizeof(phdr))) != sizeof(phdr))
+			return 0;
+		if (phdr.p_type == PT_LOAD && address - phdr.p_vaddr < phdr.p_filesz)
+			return phdr.p_offset + address - phdr.p_vaddr;
+	}
+	return 0;
+}
+
+/* Whether the program needs a library that must be loaded before any other; its name goes to @ret. */
+static bool needs_sanitizer(int fd, const Elf64_Ehdr *ehdr, const Elf64_Phdr *dynamic, char *ret, size_t size)
+{
+	static const char *const runtimes[] = { "libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so" };
+	uint64_t strings = 0, i, n = MIN(dynamic->p_filesz / sizeof(Elf64_Dyn), 1000u);
+	Elf64_Dyn entry;
+	ssize_t got;
+	size_t k;
+	int pass;
+
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < n; i++) {
+			if (pread(fd, &entry, sizeof(entry), (off_t)(dynamic->p_offset + i * sizeof(entry))) != sizeof(entry))
+				return false;
+			if (pass == 0 && entry.d_tag == DT_STRTAB)
+				strings = file_offset(fd, ehdr, entry.d_un.d_ptr);
+			if (pass == 0 || !strings || entry.d_tag != DT_NEEDED)
+				continue;
+			got = pread(fd, ret, size - 1, (off_t)(strings + entry.d_un.d_val));
+			ret[MAX(got, 0)] = 0;
+			for (k = 0; k < ARRAY_SIZE(runtimes); k++)
+				if (!strncmp(ret, runtimes[k], strlen(runtimes[k])))
+					return true;
+		}
+	return false;
+}
+
 static int check_elf(int fd, const Elf64_Ehdr *ehdr, const char *path, const char *who, struct err *err)
 {
-	char interpreter[256] = "";
-	Elf64_Phdr phdr;
+	char interpreter[256] = "", needed[64];
+	Elf64_Phdr phdr, dynamic = { 0 };
 	int i;
 
 	if (!is_elf_for_here(ehdr)) {
@@ -93,6 +135,8 @@ static int check_elf(int fd, const Elf64_Ehdr *ehdr, const char *path, const cha
 		if (phdr.p_type == PT_INTERP &&
 		    pread(fd, interpreter, MIN(phdr.p_filesz, sizeof(interpreter) - 1), (off_t)phdr.p_offset) < 0)
 			interpreter[0] = 0;
+		if (phdr.p_type == PT_DYNAMIC)
+			dynamic = phdr;
 	}
 	if (!interpreter[0]) {
 		err_set(err, COLLECT_REFUSED, "%s: '%s' is statically linked, so no agent can be preloaded into it", who, path);
@@ -103,6 +147,12 @@ static int check_elf(int fd, const Elf64_Ehdr *ehdr, const char *path, const cha
 		err_set(err, COLLECT_REFUSED, "%s: '%s' uses the musl C library (%s), and tare's agent needs glibc", who, path,
 			interpreter);
 		err_next(err, "measure a build for glibc");
+		return COLLECT_REFUSED;
+	}
+	if (needs_sanitizer(fd, ehdr, &dynamic, needed, sizeof(needed))) {
+		err_set(err, COLLECT_REFUSED, "%s: '%s' is built with a sanitizer (%s), which refuses to run when another library is "
+			"loaded before it", who, path, needed);
+		err_next(err, "measure a build without -fsanitize");
 		return COLLECT_REFUSED;
 	}
 	return COLLECT_OK;
