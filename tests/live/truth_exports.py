@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Exports of a recording, read by readers that are not ours, against the JSON document of the same recording
 
-pprof: go tool pprof -top, each sample type, every function flat and cum, and a decoder of the wire format below. folded: a flame graph's way
-to add up, below. speedscope: its published schema, by ajv, where node finds both (NODE_PATH); and the totals. Each check is tried on a
-damaged file too: it has to notice.
+pprof: go tool pprof -top, each sample type, every function flat and cum, and a decoder of the wire format below.
+folded: a flame graph's way to add up, below. speedscope: its published schema, by ajv, where node finds both
+(NODE_PATH); and the totals. Each check is tried on a damaged file too: it has to notice.
 """
 import collections
 import csv
@@ -203,10 +203,13 @@ def check_folded(doc, wanted):
 SCHEMA = """
 const Ajv = require('ajv'), fs = require('fs'), path = require('path');
 const root = path.dirname(require.resolve('speedscope/package.json'));
-const schema = JSON.parse(fs.readFileSync(path.join(root, 'dist/release', fs.readdirSync(path.join(root, 'dist/release')).find(f => /^file-format-schema.*json$/.test(f)))));
+const folder = path.join(root, 'dist/release');
+const name = fs.readdirSync(folder).find(f => /^file-format-schema.*json$/.test(f));
+const schema = JSON.parse(fs.readFileSync(path.join(folder, name)));
 delete schema.$schema;
 const validate = new Ajv({ strict: false }).compile(schema);
-for (const f of process.argv.slice(1)) console.log(validate(JSON.parse(fs.readFileSync(f))) ? 'valid' : JSON.stringify(validate.errors.slice(0, 3)));
+for (const f of process.argv.slice(1))
+  console.log(validate(JSON.parse(fs.readFileSync(f))) ? 'valid' : JSON.stringify(validate.errors.slice(0, 3)));
 """
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Stacks of a program without frame pointers at random stops: gdb's and libunwind's, against tare's walk
 
-programs/truth/stops.c is stopped by a timer; gdb prints its frames and passes the signal on, and the program's own handler walks the same
-stop. All addresses of all frames have to be equal, to the outermost. Where gdb and tare differ, and one of them is known to be wrong, the
-stop is named with who is right:
-  - __longjmp: its tables describe the target from some point on. gdb and tare follow the tables; libunwind 1.6 ends at the target.
+programs/truth/stops.c is stopped by a timer; gdb prints its frames and passes the signal on, and the program's own
+handler walks the same stop. All addresses of all frames have to be equal, to the outermost. Where gdb and tare differ,
+and one of them is known to be wrong, the stop is named with who is right:
+  - __longjmp: its tables describe the target from some point on. gdb and tare follow the tables; libunwind 1.6 ends at
+    the target.
 """
 import collections
 import json

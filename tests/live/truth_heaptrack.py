@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """heaptrack's figures of a single-threaded program that does the same each time, against tare heap's
 
-Within heaptrack's own definitions. It rounds to three digits in decimal units. It does not see memalign() (the program is built without
-it). Its own library needs libstdc++, whose emergency pool, one block of 72 704 bytes, so is in the peak and the calls of a C program too; it is
-on heaptrack's built-in list of what is no leak. "Temporary" is freed with no other
-*event* of the heap in between; tare's is freed with no other *allocation* in between (CLI.md), and heaptrack takes blocks of one size and stack for one another. Both definitions are
-computed here from a third sequence of events: valgrind's trace of each call.
+Within heaptrack's own definitions. It rounds to three digits in decimal units. It does not see memalign() (the program
+is built without it). Its own library needs libstdc++, whose emergency pool, one block of 72 704 bytes, so is in the
+peak and the calls of a C program too; it is on heaptrack's built-in list of what is no leak. "Temporary" is freed with
+no other *event* of the heap in between; tare's is freed with no other *allocation* in between (CLI.md), and heaptrack
+takes blocks of one size and stack for one another. Both definitions are computed here from a third sequence of events:
+valgrind's trace of each call.
 """
 import glob
 import os
@@ -18,7 +19,8 @@ from peers import by_tare, missing, valgrind_words
 SOURCE = os.environ["SOURCE"] + "/tests/programs/truth"
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": os.getcwd()}
 POOL = 72704
-CALL = re.compile(rb"-- (malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|_Zn\w+|_Zd\w+)\((?:alignment |al |size |)?([^)]*)\)(?:malloc\(\d+\))?(?: = 0x([0-9A-Fa-f]+))?")
+CALL = re.compile(rb"-- (malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc|_Zn\w+|_Zd\w+)"
+                  rb"\(([^)]*)\)(?:malloc\(\d+\))?(?: = 0x([0-9A-Fa-f]+))?")
 
 
 def events(argv):

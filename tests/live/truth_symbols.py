@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Names, files and lines of frames against addr2line, nm and the program's own perf map
 
-tare tells no addresses in its documents, so the program tells them: each function of its site prints where it was called (return address
-minus one, relative to its object), and addr2line -fiC of that has to be what tare heap says of the same stack, inlined frames included.
+tare tells no addresses in its documents, so the program tells them: each function of its site prints where it was
+called (return address minus one, relative to its object), and addr2line -fiC of that has to be what tare heap says of
+the same stack, inlined frames included.
 """
 import collections
 import glob

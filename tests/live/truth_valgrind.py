@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """valgrind's "total heap usage" of programs that do the same each time, against tare heap's, to the unit
 
-What makes the two runs the same: each program gets an environment of equal entries and bytes (peers.equal_environments), no
-input, no address or time in what it does. python: PYTHONHASHSEED=0 (else sets and dicts of strings differ in order), PYTHONMALLOC=malloc (else
-its own allocator stands between), LC_ALL=C. perl: PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0. sort: -S and --parallel=1 (its buffer depends on
-free memory, its threads on the CPUs). Each difference that remains is a case of its own below, with its size and reason.
+What makes the two runs the same: each program gets an environment of equal entries and bytes
+(peers.equal_environments), no input, no address or time in what it does. python: PYTHONHASHSEED=0 (else sets and dicts
+of strings differ in order), PYTHONMALLOC=malloc (else its own allocator stands between), LC_ALL=C. perl:
+PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0. sort: -S and --parallel=1 (its buffer depends on free memory, its threads on the
+CPUs). Each difference that remains is a case of its own below, with its size and reason.
 """
 import collections
 import os
