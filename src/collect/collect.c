@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ struct run {
 	bool measuring, ended, interrupted, interrupted_twice;
 	int status;
 	struct rusage usage;			/* of the program */
+	uint64_t arena_bytes;			/* most that the arena took */
 	int error;				/* first failure of writing */
 	struct err *err;
 };
@@ -79,7 +81,7 @@ static void fill_header(struct run *r)
 
 	shared->version = SHARED_VERSION;
 	shared->instruments = o->instruments;
-	shared->window = SHARED_WINDOW;
+	shared->window = r->arena.size;
 	shared->limit = o->memory_bytes ? o->memory_bytes : MEMORY_DEFAULT;
 	shared->no_children = o->no_children;
 	shared->depth = o->depth;
@@ -93,7 +95,7 @@ static void fill_header(struct run *r)
 	shared->age_shift = 18;
 	for (i = 1, limit_ns = 1e6; i < EVENT_AGE_CLASSES; i++, limit_ns *= 10)
 		shared->age_limit[i] = (uint64_t)(limit_ns / unit);
-	shared->next = SHARED_EXTENT;
+	shared->next = SHARED_UNIT;
 	shared->coarse_ticks = arch_ticks();
 	shared->active = o->instruments;
 	shared->magic = SHARED_MAGIC;
@@ -134,6 +136,10 @@ static void write_run(struct run *r)
 static void take(struct run *r, bool last)
 {
 	int error = drain_run(r->drain, last, r->err);
+	struct stat st;
+
+	if (!fstat(r->arena.fd, &st))
+		r->arena_bytes = MAX(r->arena_bytes, (uint64_t)st.st_blocks * 512);
 
 	if (error && !r->error)
 		r->error = error;
@@ -217,7 +223,7 @@ static void finish(struct run *r)
 		.cpu_ns = r->ended ? usage_cpu_ns(&r->usage) : running_cpu_ns(r->pid),
 		.maxrss_bytes = r->ended ? (uint64_t)r->usage.ru_maxrss * 1024 : 0,
 		.collector_cpu_ns = usage_cpu_ns(&own),
-		.arena_bytes = atomic_load(&r->arena.shared->next),
+		.arena_bytes = r->arena_bytes,
 		.exit_code = r->ended && WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1,
 		.signal = r->ended && WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0,
 		.measured_to_end = r->ended } });

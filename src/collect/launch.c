@@ -54,18 +54,42 @@ static int make_links(struct launch_arena *a, const char *agent_path, struct err
 }
 
 /* The file is sparse, but a limit of file sizes (ulimit -f) is about its size: the soft limit is lifted for a moment. */
-static int set_size(int fd)
+static int set_size(int fd, uint64_t size)
 {
 	struct rlimit before, lifted;
 	int r;
 
 	if (getrlimit(RLIMIT_FSIZE, &before))
-		return ftruncate(fd, (off_t)SHARED_WINDOW);
+		return ftruncate(fd, (off_t)size);
 	lifted = before;
 	lifted.rlim_cur = lifted.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &lifted);
-	r = ftruncate(fd, (off_t)SHARED_WINDOW);
+	r = ftruncate(fd, (off_t)size);
 	setrlimit(RLIMIT_FSIZE, &before);
+	return r;
+}
+
+/* All of it is mapped here; where addresses are limited (ulimit -v) a smaller file has to do. */
+static int map_file(struct launch_arena *a, struct err *err)
+{
+	int r;
+
+	for (a->size = SHARED_WINDOW; a->size >= 2 * SHARED_UNIT; a->size /= 2) {
+		a->shared = mmap(NULL, a->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a->fd, 0);
+		if (a->shared != MAP_FAILED)
+			break;
+		a->shared = NULL;
+	}
+	if (!a->shared) {
+		r = err_set(err, -ENOMEM, "cannot reserve addresses for shared memory");
+		err_next(err, "ulimit -v unlimited");
+		return r;
+	}
+	if (!set_size(a->fd, a->size))
+		return 0;
+	r = err_set(err, -errno, "cannot make shared memory: %s", strerror(errno));
+	if (r == -EFBIG)
+		err_next(err, "ulimit -f unlimited");
 	return r;
 }
 
@@ -83,19 +107,8 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
 	if (r)
 		return r;
 	a.fd = memfd_create("tare-arena", MFD_CLOEXEC);
-	if (a.fd < 0 || set_size(a.fd)) {
-		r = err_set(err, -errno, "cannot make shared memory: %s", strerror(errno));
-		if (errno == EFBIG)
-			err_next(err, "ulimit -f unlimited");
-		launch_arena_close(&a, false);
-		return r;
-	}
-	a.shared = mmap(NULL, SHARED_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, a.fd, 0);
-	if (a.shared == MAP_FAILED) {
-		a.shared = NULL;
-		r = err_set(err, -ENOMEM, "cannot reserve %llu GiB of address space for shared memory",
-			    SHARED_WINDOW >> 30);
-		err_next(err, "ulimit -v unlimited");
+	r = a.fd < 0 ? err_set(err, -errno, "cannot make shared memory: %s", strerror(errno)) : map_file(&a, err);
+	if (r) {
 		launch_arena_close(&a, false);
 		return r;
 	}
@@ -122,7 +135,7 @@ void launch_arena_close(struct launch_arena *a, bool in_use)
 		rmdir(a->dir);
 	}
 	if (a->shared)
-		munmap(a->shared, SHARED_WINDOW);
+		munmap(a->shared, a->size);
 	if (a->fd >= 0)
 		close(a->fd);
 	*a = (struct launch_arena){ .fd = -1 };

@@ -12,7 +12,8 @@
 
 /** struct launch_arena - the shared memory, and the directory in which agents find it */
 struct launch_arena {
-	struct shared_header *shared;	/* the whole window */
+	struct shared_header *shared;	/* the whole file */
+	uint64_t size;			/* of it */
 	int fd;
 	char dir[128];			/* holds the links "agent.so" and "arena" */
 };

@@ -1,6 +1,7 @@
 /* shared.h - the arena: memory that tare maps and the agents in the measured processes write
  *
- * One sparse memory file a run. Agents take extents of it by an atomic addition and never give anything back; the
+ * One sparse memory file a run. Processes take segments of it, and extents of these, by atomic additions and never give
+ * anything back; the
  * collector reads, and frees the pages of processes that are gone. All references are offsets into the file, since every
  * process maps it elsewhere. Writers publish with release stores, the collector reads with acquire loads; nothing waits.
  */
@@ -25,7 +26,9 @@ enum {
 	SHARED_PATH = 232,
 };
 
-#define SHARED_WINDOW (256ull << 30)	/* size of the sparse file: offsets are not reused */
+#define SHARED_WINDOW (1ull << 40)	/* largest size of the sparse file: offsets are not reused */
+#define SHARED_UNIT (16ull << 20)	/* the smallest segment; all begin at multiples of it */
+#define SHARED_UNITS (SHARED_WINDOW / SHARED_UNIT)
 
 /** How samples are taken. */
 enum shared_sampler { SAMPLER_PERF = 0, SAMPLER_TIMER = 1 };
@@ -55,6 +58,8 @@ struct shared_header {
 
 	_Alignas(64) _Atomic uint64_t coarse_ticks;	/* written by the collector every few ms */
 	_Atomic uint32_t active;		/* instruments that record now; 0 when measuring has ended */
+
+	_Atomic uint32_t taken[SHARED_UNITS];	/* extents taken of the segment that begins at this unit */
 };
 
 /** A piece of a log. Words are written in order and never 0; the collector zeroes what it has taken. */

@@ -75,6 +75,7 @@ struct thread {
 	uint64_t coarse_ticks;		/* shared clock as of the last EVENT_TIME */
 	int64_t net_bytes;		/* change of live bytes since the last EVENT_TIME */
 	uintptr_t last_alloc;		/* most recent block, for "temporary" */
+	uintptr_t deleting;		/* recorded as freed by an operator delete that is under way */
 	struct stack_nodes heap_stack;
 
 	/* cpu */
@@ -85,6 +86,7 @@ struct thread {
 	uint64_t cpu_start_ns, cpu_last_ns;	/* thread CPU clock at start and at the last sample */
 	uint64_t cpu_accounted;		/* periods accounted for */
 	uint64_t first_period_ns;
+	uint64_t not_before;		/* ticks: a sample earlier than this fell into the handler itself */
 	struct stack_nodes cpu_stack;
 
 	_Alignas(64) unsigned char sample_stack[24 << 10];	/* the sampler works here, not on the program's stack */
@@ -105,9 +107,7 @@ enum {
  * So a child that no handler of libc announced (the bare system call) does not go on writing its parent's books.
  */
 struct agent {
-	_Alignas(4096) unsigned char *window;	/* of the arena; NULL: the agent is inert, or this is such a child */
-	uint64_t window_size;
-	struct shared_header *shared;
+	_Alignas(4096) struct shared_header *shared;	/* NULL: the agent is inert, or this is such a child */
 	struct shared_process *process;
 	bool heap;			/* allocations are recorded */
 	uint32_t first_node;		/* of this process: smaller ones are inherited */
@@ -138,7 +138,7 @@ bool agent_wiped(void);
 /** agent_on - whether the agent records in this process */
 static inline bool agent_on(void)
 {
-	return LIKELY(agent.window != NULL) || agent_wiped();
+	return LIKELY(agent.shared != NULL) || agent_wiped();
 }
 
 /** agent_start - prepares the agent if it was not; Context: the first hook or the constructor, one thread only */
@@ -147,10 +147,9 @@ void agent_start(void);
 /* memory.c */
 /** arena_take - @size zeroed bytes of the arena (at most a quarter of an extent), aligned to 64; 0: no room */
 uint64_t arena_take(size_t size);
-static inline void *arena_at(uint64_t offset)
-{
-	return agent.window + offset;
-}
+void *arena_at(uint64_t offset);
+/** arena_open - maps the arena's header; NULL: there is none, or it is of another version */
+struct shared_header *arena_open(void);
 /** private_map - zeroed private memory, never given back; NULL: none to be had */
 void *private_map(size_t bytes);
 
@@ -188,7 +187,7 @@ struct block {
 	uint64_t size;
 	bool live;
 };
-int shadow_init(unsigned granule_shift);
+void shadow_init(unsigned granule_shift);
 void shadow_put(uintptr_t address, const struct block *block);
 /** shadow_take - the block at @address, which is forgotten */
 struct block shadow_take(uintptr_t address);
@@ -219,7 +218,6 @@ void heap_moved(struct thread *t, const void *old, const struct block *block, co
 
 /* heap_hooks.c */
 void hooks_init(void);
-extern bool hooks_foreign_new;	/* operator new does not come to malloc */
 
 /* sampler.c */
 void sampler_init(void);

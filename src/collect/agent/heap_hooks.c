@@ -260,6 +260,9 @@ HOOK size_t malloc_usable_size(void *p)
 /* For operator new and delete of an allocator that does not come through malloc: new_hooks.c. */
 void *hooks_record_new(void *p, size_t size, const struct walk_start *start)
 {
+	/* some of them do come through one of the hooks above */
+	if (p && agent_thread && agent_thread->last_alloc == (uintptr_t)p)
+		return p;
 	return record(p, size, start);
 }
 
@@ -269,6 +272,7 @@ void hooks_record_delete(void *p)
 
 	if (t) {
 		heap_freeing(t, p);
+		t->deleting = (uintptr_t)p;	/* may come to free() again */
 		leave(t);
 	}
 }

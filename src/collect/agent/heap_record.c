@@ -160,6 +160,10 @@ HOT void heap_freeing(struct thread *t, const void *p)
 	if (UNLIKELY(!(atomic_load_explicit(&agent.shared->active, memory_order_relaxed) & INSTRUMENT_HEAP)))
 		return;
 	block = shadow_take((uintptr_t)p);
+	if (UNLIKELY(!block.live && t->deleting == (uintptr_t)p)) {
+		t->deleting = 0;
+		return;
+	}
 	write_free(t, &block, take_temporary(t, (uintptr_t)p));
 	if (UNLIKELY(timed))
 		free_timed(t, begin);

@@ -2,8 +2,8 @@
  * new_hooks - C++ operator new and delete
  *
  * Normally these do nothing but jump on to libstdc++'s, which comes to malloc, where it is recorded. Allocators such as
- * tcmalloc and jemalloc bring operators of their own that never pass malloc: these are recorded here. (Sign of such an
- * allocator: the next operator new lies in the object that the next malloc lies in.)
+ * tcmalloc and jemalloc bring operators of their own, not always all of them, that never pass malloc: these are recorded
+ * here. (Sign of such an operator: it lies in the object that the next malloc lies in.)
  *
  * A hook of operator new must let bad_alloc through: it holds no state while the real one runs.
  *
@@ -21,8 +21,6 @@
 void *hooks_record_new(void *p, size_t size, const struct walk_start *start);
 void hooks_record_delete(void *p);
 
-bool hooks_foreign_new;
-
 struct nothrow;		/* std::nothrow_t const & */
 
 static bool same_object(void *a, void *b)
@@ -33,7 +31,7 @@ static bool same_object(void *a, void *b)
 	       first.dlfo_link_map == second.dlfo_link_map;
 }
 
-static void *next(const char *symbol)
+static void *next(const char *symbol, bool *ret_foreign)
 {
 	void *p = dlsym(RTLD_NEXT, symbol), *library;
 
@@ -41,7 +39,7 @@ static void *next(const char *symbol)
 		library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
 		return library ? dlsym(library, symbol) : NULL;
 	}
-	hooks_foreign_new = same_object(p, dlsym(RTLD_NEXT, "malloc"));
+	*ret_foreign = same_object(p, dlsym(RTLD_NEXT, "malloc"));
 	return p;
 }
 
@@ -49,13 +47,14 @@ static void *next(const char *symbol)
 	HOOK void *symbol parameters                                                        \
 	{                                                                                   \
 		static void *(*real) parameters;                                            \
+		static bool foreign;                                                        \
 		struct walk_start start = WALK_START();                                     \
                                                                                             \
 		if (UNLIKELY(!real))                                                        \
-			real = (void *(*)parameters)next(#symbol);                          \
+			real = (void *(*)parameters)next(#symbol, &foreign);                          \
 		if (UNLIKELY(!real))                                                        \
 			return without;                                                     \
-		if (LIKELY(!hooks_foreign_new))                                             \
+		if (LIKELY(!foreign))                                                       \
 			return real arguments;                                              \
 		return hooks_record_new(real arguments, size, &start);                      \
 	}
@@ -64,10 +63,11 @@ static void *next(const char *symbol)
 	HOOK void symbol parameters                                                         \
 	{                                                                                   \
 		static void (*real) parameters;                                             \
+		static bool foreign;                                                        \
                                                                                             \
 		if (UNLIKELY(!real))                                                        \
-			real = (void (*)parameters)next(#symbol);                           \
-		if (UNLIKELY(hooks_foreign_new))                                            \
+			real = (void (*)parameters)next(#symbol, &foreign);                           \
+		if (UNLIKELY(foreign))                                                      \
 			hooks_record_delete(p);                                             \
 		if (UNLIKELY(!real))                                                        \
 			free(p);                                                            \

@@ -176,7 +176,7 @@ HOOK int munmap(void *address, size_t length)
 
 	if (UNLIKELY(!real))
 		real = (int (*)(void *, size_t))dlsym(RTLD_NEXT, "munmap");
-	if (agent.window)
+	if (agent.shared)
 		walk_stacks_changed();
 	return real(address, length);
 }
@@ -201,7 +201,7 @@ static void *libgcc(const char *symbol)
                                                                             \
 		if (UNLIKELY(!real))                                        \
 			real = (void (*)(void *))libgcc(#symbol);           \
-		if (agent.window) {                                         \
+		if (agent.shared) {                                         \
 			walk_objects_begin();                               \
 			note(eh_frame);                                     \
 			walk_objects_end();                                 \

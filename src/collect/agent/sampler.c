@@ -130,10 +130,47 @@ static uint64_t periods_due(const struct thread *t, uint64_t cpu_ns)
 	return passed < t->first_period_ns ? 1 : 1 + (passed - t->first_period_ns) / agent.shared->sample_period_ns;
 }
 
+/* After the first sample. A program that has no descriptor left gets the timer, which needs none. */
+static void rearm(struct thread *t)
+{
+	uint64_t period = agent.shared->sample_period_ns;
+
+	if (perf_arm(t, PERF_PERIODIC, period) || timer_arm(t, period, period))
+		return;
+	atomic_fetch_or(&agent.process->flags, PROCESS_NO_SAMPLER);
+}
+
 struct sample {
 	struct thread *thread;
 	const ucontext_t *context;
 };
+
+/*
+ * The handler's own time is not the program's: its clock, as the periods see it, stands still meanwhile; and a signal that
+ * came during the handler, which is delivered right after it, is no sample of the program.
+ */
+static void take_off(struct thread *t, uint64_t begin, uint64_t cpu_ns)
+{
+	uint64_t end = arch_ticks(), ns = ((end - begin) << 20) / agent.shared->ticks_per_mi_ns;
+
+	if (end - begin > agent.shared->preempted_ticks) {	/* it may have been off its CPU: ask the kernel */
+		ns = thread_cpu_ns() - cpu_ns;
+		t->not_before = end + agent.shared->preempted_ticks / 10;
+	}
+	t->cpu_start_ns += ns;
+	t->cpu_last_ns += ns;
+}
+
+static void record_sample(struct thread *t, uint32_t node, uint64_t missed, uint64_t took, uint64_t ticks)
+{
+	t->shared->samples++;
+	if (!log_room(t, &t->cpu_log, LOG_CPU, 2)) {
+		t->shared->lost_samples += 1 + missed;
+		return;
+	}
+	log_put(&t->cpu_log, event_word(EVENT_SAMPLE, missed, node, MIN(took, EVENT_MASK(24))));
+	log_put(&t->cpu_log, ticks);
+}
 
 /* Runs on a stack of the agent: the program's may be a small alternate one. */
 static void sample(void *arg)
@@ -146,10 +183,10 @@ static void sample(void *arg)
 	if (t->first_phase) {
 		t->first_phase = false;
 		if (agent.shared->sampler == SAMPLER_PERF)
-			perf_arm(t, PERF_PERIODIC, agent.shared->sample_period_ns);
+			rearm(t);
 	}
-	if (t->busy) {	/* tare's own work was interrupted: not the program's time */
-		t->cpu_accounted++;
+	if (t->busy || begin < t->not_before) {	/* tare's own work was interrupted: not the program's time */
+		t->cpu_accounted += t->busy;
 		t->shared->tare_samples++;
 		return;
 	}
@@ -160,7 +197,6 @@ static void sample(void *arg)
 	missed = due > t->cpu_accounted + 1 ? due - t->cpu_accounted - 1 : 0;
 	missed = MIN(missed, EVENT_MASK(EVENT_SMALL_BITS));
 	t->cpu_accounted += missed + 1;
-	t->shared->samples++;
 	t->shared->thread_cpu_ns += cpu_ns - t->cpu_last_ns;
 	t->cpu_last_ns = cpu_ns;
 	if (t->shared->samples % TIMED_SAMPLE == 1) {
@@ -168,26 +204,23 @@ static void sample(void *arg)
 		took = (thread_cpu_ns() - cpu_ns) * agent.shared->ticks_per_mi_ns >> 20;
 		cost_add(&t->shared->cost[COST_SAMPLE], took);
 	}
-	if (!log_room(t, &t->cpu_log, LOG_CPU, 2)) {
-		t->shared->lost_samples += 1 + missed;
-		return;
-	}
-	log_put(&t->cpu_log, event_word(EVENT_SAMPLE, missed, node, MIN(took, EVENT_MASK(24))));
-	log_put(&t->cpu_log, begin);
+	record_sample(t, node, missed, took, begin);
+	take_off(t, begin, cpu_ns);
 }
 
 static bool is_ours(const siginfo_t *info)
 {
-	if (agent.shared->sampler == SAMPLER_PERF)
-		return info->si_code > 0 && info->si_code <= 6;	/* POLL_IN ... POLL_HUP: of a descriptor with F_SETSIG */
-	return info->si_code == SI_TIMER && info->si_ptr == &agent;
+	if (info->si_code == SI_TIMER)
+		return info->si_ptr == &agent;
+	/* POLL_IN ... POLL_HUP: of a descriptor with F_SETSIG */
+	return agent.shared->sampler == SAMPLER_PERF && info->si_code > 0 && info->si_code <= 6;
 }
 
 static void sampler_handler(int signal, siginfo_t *info, void *context)
 {
 	struct thread *t = agent_thread;
 
-	if (!agent.window || !is_ours(info)) {
+	if (!agent.shared || !is_ours(info)) {
 		signals_forward(signal, info, context);
 		return;
 	}

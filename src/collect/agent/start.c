@@ -2,19 +2,16 @@
  * start - how the agent begins, and what becomes of it at fork and exit
  *
  * It begins at the first call that any hook gets, which is before the constructors of most libraries, and at the latest in
- * its own constructor. The arena is found beside the agent: the preload entry names a link in a directory of the run, and
- * the file "arena" in it is tare's memory. So the environment of the program holds one entry and nothing else, and a
- * program that changes its environment changes nothing here. Where anything is missing the agent stays inert: every hook
+ * its own constructor. The environment of the program holds one entry, the preload, and nothing else; a program that changes its
+ * environment changes nothing here. Where anything is missing the agent stays inert: every hook
  * calls the real function.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,58 +19,7 @@
 
 struct agent agent;
 
-static struct agent kept;	/* what it was, for a child of fork; window NULL: inert */
-
-static long map_window(long fd, uint64_t *size)
-{
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-	long p;
-
-	/* reserved without access; where there is a limit of addresses (ulimit -v) most of it is left to the program */
-	arch_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
-	while (*size > limit.rlim_cur / 8)
-		*size /= 2;
-	for (; *size >= 16 << 20; *size /= 2) {
-		p = arch_syscall6(SYS_mmap, 0, (long)*size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-		if (p > 0 || p < -4095)
-			return p;
-	}
-	return -1;
-}
-
-static void open_arena(void)
-{
-	struct dl_find_object self;
-	char path[256];
-	const char *slash;
-	uint64_t size = SHARED_WINDOW;
-	long fd, window;
-
-	if (_dl_find_object((void *)open_arena, &self) || !self.dlfo_link_map->l_name)
-		return;
-	slash = strrchr(self.dlfo_link_map->l_name, '/');
-	if (!slash || (size_t)(slash - self.dlfo_link_map->l_name) + sizeof("/arena") > sizeof(path))
-		return;
-	memcpy(path, self.dlfo_link_map->l_name, (size_t)(slash - self.dlfo_link_map->l_name));
-	memcpy(path + (slash - self.dlfo_link_map->l_name), "/arena", sizeof("/arena"));
-	fd = arch_syscall4(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	window = map_window(fd, &size);
-	arch_syscall1(SYS_close, fd);
-	if (window == -1)
-		return;
-	arch_syscall3(SYS_madvise, window, (long)size, MADV_DONTDUMP);
-	if (arch_syscall3(SYS_mprotect, window, SHARED_EXTENT, PROT_READ | PROT_WRITE) ||
-	    ((struct shared_header *)window)->magic != SHARED_MAGIC ||
-	    ((struct shared_header *)window)->version != SHARED_VERSION) {
-		arch_syscall3(SYS_munmap, window, (long)size, 0);
-		return;
-	}
-	agent.shared = (struct shared_header *)window;
-	agent.window = (unsigned char *)window;
-	agent.window_size = size;
-}
+static struct agent kept;	/* what it was, for a child of fork; shared NULL: inert */
 
 static bool process_register(int32_t forked_from, uint32_t first_node)
 {
@@ -112,7 +58,7 @@ static bool process_register(int32_t forked_from, uint32_t first_node)
 static void become_inert(void)
 {
 	agent.heap = false;
-	agent.window = kept.window = NULL;
+	agent.shared = kept.shared = NULL;
 }
 
 static void keep(void)
@@ -137,8 +83,8 @@ COLD void agent_start(void)
 		return;
 	started = true;
 	hooks_init();
-	open_arena();
-	if (!agent.window)
+	agent.shared = arena_open();
+	if (!agent.shared)
 		return;
 	agent.tick_cost = agent.shared->tick_cost;
 	if ((agent.shared->no_children && (uint32_t)arch_syscall1(SYS_getpid, 0) != agent.shared->root_pid) ||
@@ -149,10 +95,7 @@ COLD void agent_start(void)
 	objects_init();
 	if (agent.shared->instruments & INSTRUMENT_HEAP) {
 		/* glibc aligns every block to 16; others align small ones to 8 */
-		if (shadow_init(allocator_is_glibc() ? 4 : 3)) {
-			become_inert();
-			return;
-		}
+		shadow_init(allocator_is_glibc() ? 4 : 3);
 		if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc)
 			atomic_fetch_or(&agent.process->flags, PROCESS_OWN_MALLOC);
 		agent.heap = true;
@@ -185,7 +128,7 @@ static void after_fork(void)
 	struct shared_process *parent = kept.process;
 	uint32_t first_node;
 
-	if (!kept.window || (agent.window && agent.process->pid == (uint32_t)arch_syscall1(SYS_getpid, 0)))
+	if (!kept.shared || (agent.shared && agent.process->pid == (uint32_t)arch_syscall1(SYS_getpid, 0)))
 		return;		/* inert, or this child knows already */
 	agent = kept;
 	if (agent.shared->no_children) {
@@ -207,16 +150,16 @@ static void after_fork(void)
 
 COLD bool agent_wiped(void)
 {
-	if (!kept.window)
+	if (!kept.shared)
 		return false;
 	after_fork();
-	return agent.window != NULL;
+	return agent.shared != NULL;
 }
 
 static void note_exit(int status)
 {
 	/* a child of vfork runs here too, in its parent's memory */
-	if (agent.window && (uint32_t)arch_syscall1(SYS_getpid, 0) == agent.process->pid)
+	if (agent.shared && (uint32_t)arch_syscall1(SYS_getpid, 0) == agent.process->pid)
 		atomic_store(&agent.process->exit_code, (uint32_t)(status & 0xff) + 1);
 }
 
@@ -254,7 +197,7 @@ HOOK pid_t _Fork(void)
 static __attribute__((constructor)) void agent_construct(int argc, char **argv)
 {
 	agent_start();
-	if (!agent.window)
+	if (!agent.shared)
 		return;
 	copy_argv(argc, argv);
 	pthread_atfork(NULL, NULL, after_fork);

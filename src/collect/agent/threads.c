@@ -84,6 +84,7 @@ static struct thread *thread_acquire(uint32_t own)
 	t->busy = t->urgent_blocked = false;
 	t->last_alloc = 0;
 	t->net_bytes = 0;
+	t->not_before = 0;
 	t->coarse_ticks = 0;	/* the first event gets a time stamp */
 	t->heap_stack.epoch = t->cpu_stack.epoch = 0;
 	walk_state_reset(&t->heap_stack.walk);
