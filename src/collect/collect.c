@@ -40,8 +40,7 @@ struct run {
 	struct drain *drain;
 	struct machine machine;
 	struct machine_costs costs;
-	sigset_t mask_before;
-	struct sigaction xfsz_before;		/* SIGXFSZ: a limit on file sizes is an error of write, not our end */
+	struct launch_signals signals_before;	/* what the program begins with */
 	int signals;				/* signalfd */
 	pid_t pid;
 	uint64_t begin_ns, take_ns, progress_ns;
@@ -61,8 +60,7 @@ static void cleanup_run(struct run *r)
 		session_close(r->writer, NULL);
 	if (r->signals >= 0)
 		close(r->signals);
-	sigprocmask(SIG_SETMASK, &r->mask_before, NULL);
-	sigaction(SIGXFSZ, &r->xfsz_before, NULL);
+	launch_signals_restore(&r->signals_before);
 }
 
 static void write_record(struct run *r, const struct record *record)
@@ -89,6 +87,8 @@ static void fill_header(struct run *r)
 	if (!r->machine.perf_signals && hz > TICK_HZ)
 		hz = TICK_HZ;
 	shared->sample_period_ns = hz ? (1000000000u + hz / 2) / hz : 0;
+	shared->collector_pid = (uint32_t)getpid();
+	shared->stale_ticks = (uint64_t)(1e9 * r->costs.ticks_per_ns);
 	shared->tick_cost = r->costs.tick_cost;
 	shared->preempted_ticks = (uint64_t)(1e5 * r->costs.ticks_per_ns);
 	shared->ticks_per_mi_ns = (uint64_t)(r->costs.ticks_per_ns * (1 << 20));
@@ -248,6 +248,18 @@ static void on_child(struct run *r)
 	}
 }
 
+/* As the kernel would have: not at all where nobody could continue this process (an orphaned process group). */
+static void stop_self(void)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, &before);	/* stops here, until it is continued */
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void on_signal(struct run *r, int signal)
 {
 	switch (signal) {
@@ -261,7 +273,7 @@ static void on_signal(struct run *r, int signal)
 		break;
 	case SIGTSTP:
 		kill(r->pid, signal);
-		kill(getpid(), SIGSTOP);
+		stop_self();
 		break;
 	default:
 		kill(r->pid, signal);
@@ -301,15 +313,16 @@ static void tick(struct run *r)
 static int open_signals(struct run *r)
 {
 	static const int wanted[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT };
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, usual = { .sa_handler = SIG_DFL };
 	sigset_t set;
 	size_t i;
 
-	sigaction(SIGXFSZ, &ignore, &r->xfsz_before);
+	sigaction(SIGXFSZ, &ignore, &r->signals_before.xfsz);	/* a limit on file sizes is an error of write, not our end */
+	sigaction(SIGCHLD, &usual, &r->signals_before.chld);	/* ignored, it would never come */
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(wanted); i++)
 		sigaddset(&set, wanted[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &r->mask_before))
+	if (sigprocmask(SIG_BLOCK, &set, &r->signals_before.mask))
 		return -errno;
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return r->signals < 0 ? -errno : 0;
@@ -345,7 +358,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	if (error)
 		return error;
 	r.begin_ns = machine_monotonic_ns();
-	error = launch_start(&r.pid, &r.arena, options->program_path, options->argv, &r.mask_before, &r.xfsz_before, err);
+	error = launch_start(&r.pid, &r.arena, options->program_path, options->argv, &r.signals_before, err);
 	if (error) {
 		if (error > 0)
 			waitpid(r.pid, NULL, 0);

@@ -151,31 +151,36 @@ static void write_module(struct drain *d, struct process *p, const struct shared
 	put(d, &record, err);
 }
 
-static struct module_cursor *module_cursor(struct process *p, uint64_t piece)
+/* Pieces that are new since the last time, oldest first: of two objects at one address the later one has to come later. */
+static void find_module_pieces(struct drain *d, struct process *p)
 {
-	uint32_t i;
+	uint64_t newest = p->nmodules ? p->modules[p->nmodules - 1].piece : 0, offset;
+	const uint64_t head = atomic_load(&p->shared->modules);
+	uint32_t n = 0, i;
 
-	for (i = 0; i < p->nmodules; i++)
-		if (p->modules[i].piece == piece)
-			return &p->modules[i];
-	if (!grow(&p->modules, &p->nmodules, p->nmodules + 1, sizeof(*p->modules)))
-		return NULL;
-	p->modules[p->nmodules - 1].piece = piece;
-	return &p->modules[p->nmodules - 1];
+	for (offset = head; offset && offset != newest; n++)
+		offset = atomic_load(&((struct shared_module_piece *)at(d, offset))->next);
+	i = p->nmodules;
+	if (!n || !grow(&p->modules, &p->nmodules, p->nmodules + n, sizeof(*p->modules)))
+		return;
+	for (offset = head; n > 0; n--) {
+		p->modules[i + n - 1].piece = offset;
+		offset = atomic_load(&((struct shared_module_piece *)at(d, offset))->next);
+	}
 }
 
 static void write_modules(struct drain *d, struct process *p, struct err *err)
 {
-	uint64_t offset = atomic_load(&p->shared->modules);
 	struct shared_module_piece *piece;
 	struct module_cursor *cursor;
-	uint32_t n;
+	uint32_t i, n;
 
-	for (; offset; offset = atomic_load(&piece->next)) {
-		piece = at(d, offset);
-		cursor = module_cursor(p, offset);
+	find_module_pieces(d, p);
+	for (i = 0; i < p->nmodules; i++) {
+		cursor = &p->modules[i];
+		piece = at(d, cursor->piece);
 		n = MIN(atomic_load(&piece->n), (uint32_t)SHARED_MODULES);
-		while (cursor && cursor->written < n &&
+		while (cursor->written < n &&
 		       atomic_load_explicit(&piece->modules[cursor->written].ready, memory_order_acquire))
 			write_module(d, p, &piece->modules[cursor->written++], err);
 	}

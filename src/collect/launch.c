@@ -141,6 +141,13 @@ void launch_arena_close(struct launch_arena *a, bool in_use)
 	*a = (struct launch_arena){ .fd = -1 };
 }
 
+void launch_signals_restore(const struct launch_signals *s)
+{
+	sigaction(SIGXFSZ, &s->xfsz, NULL);
+	sigaction(SIGCHLD, &s->chld, NULL);
+	sigprocmask(SIG_SETMASK, &s->mask, NULL);
+}
+
 static void set_preload(const struct launch_arena *a)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -168,14 +175,13 @@ static void exec_by_shell(const char *path, char *const *argv)
 }
 
 static __attribute__((noreturn)) void child(const struct launch_arena *a, const char *path, char *const *argv,
-					    const sigset_t *mask, const struct sigaction *xfsz, int report)
+					    const struct launch_signals *signals, int report)
 {
 	int error;
 
 	a->shared->root_pid = (uint32_t)getpid();
 	set_preload(a);
-	sigaction(SIGXFSZ, xfsz, NULL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	launch_signals_restore(signals);
 	execv(path, argv);
 	if (errno == ENOEXEC)
 		exec_by_shell(path, argv);
@@ -185,8 +191,8 @@ static __attribute__((noreturn)) void child(const struct launch_arena *a, const 
 	_exit(127);
 }
 
-int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
-		 const struct sigaction *xfsz, struct err *err)
+int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv,
+		 const struct launch_signals *signals, struct err *err)
 {
 	int report[2], error = 0;
 	ssize_t n;
@@ -201,7 +207,7 @@ int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path,
 		return err_set(err, -errno, "cannot start another process: %s", strerror(errno));
 	}
 	if (pid == 0)
-		child(a, path, argv, mask, xfsz, report[1]);
+		child(a, path, argv, signals, report[1]);
 	close(report[1]);
 	do
 		n = read(report[0], &error, sizeof(error));

@@ -25,13 +25,19 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
  */
 void launch_arena_close(struct launch_arena *a, bool in_use);
 
+/** struct launch_signals - signal state that this process has changed, and the program gets as it was */
+struct launch_signals {
+	sigset_t mask;
+	struct sigaction xfsz, chld;
+};
+void launch_signals_restore(const struct launch_signals *s);
+
 /**
  * launch_start - starts @path with @argv
- * @mask, @xfsz: the signal mask, and the disposition of SIGXFSZ, that the program begins with
  *
  * Return: 0; COLLECT_NOT_EXECUTABLE, COLLECT_NOT_FOUND (exec failed); -errno.
  */
-int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv, const sigset_t *mask,
-		 const struct sigaction *xfsz, struct err *err);
+int launch_start(pid_t *ret_pid, const struct launch_arena *a, const char *path, char *const *argv,
+		 const struct launch_signals *signals, struct err *err);
 
 #endif

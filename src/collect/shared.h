@@ -40,6 +40,9 @@ struct shared_header {
 	uint64_t window;		/* bytes of the file */
 	uint64_t limit;			/* bytes that may be in use */
 	uint32_t root_pid;
+	uint32_t collector_pid;
+	uint32_t pad;
+	uint64_t stale_ticks;		/* a coarse clock that stands still so long: the collector is stopped, or gone */
 	uint32_t no_children;
 	uint32_t depth;			/* frames kept; 0: all */
 	uint32_t sampler;		/* enum shared_sampler */

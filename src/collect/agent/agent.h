@@ -178,6 +178,7 @@ int nodes_init(void);
 /* objects.c */
 void objects_met(const struct walk_object *object);	/* walk_on_object() */
 void objects_init(void);
+void objects_after_fork(void);
 
 /* shadow.c */
 /** A live block: node, size, time. 0 is "no block". */

@@ -124,12 +124,24 @@ static uint64_t extent_of_segments(void)
 	return 0;
 }
 
+/* A collector that was killed takes nothing any more: all agents stop recording, and memory stops growing. */
+static bool collector_is_gone(struct shared_header *shared)
+{
+	if (arch_ticks() - atomic_load(&shared->coarse_ticks) < shared->stale_ticks ||
+	    arch_syscall2(SYS_kill, shared->collector_pid, 0) != -3)
+		return false;
+	atomic_store(&shared->active, 0);
+	return true;
+}
+
 static uint64_t extent_take(void)
 {
 	struct shared_header *shared = agent.shared;
 	struct shared_extent *head;
 	uint64_t offset = 0;
 
+	if (UNLIKELY(collector_is_gone(shared)))
+		return 0;
 	if (atomic_fetch_add(&shared->used, SHARED_EXTENT) + SHARED_EXTENT <= shared->limit) {
 		offset = extent_of_segments();
 		if (!offset && segment_open())

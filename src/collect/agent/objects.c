@@ -18,8 +18,9 @@
 
 enum { KNOWN = 1024 };
 
-/* Start addresses (page-aligned) with the walk's generation in the low bits: a filter, not a list. */
+/* Filters, not lists: start addresses (page-aligned) with the walk's generation in the low bits, and the entry made of it. */
 static _Atomic uint64_t known[KNOWN];
+static _Atomic(struct shared_module *) entered[KNOWN];
 
 static bool readable(uint64_t address)
 {
@@ -107,12 +108,15 @@ static struct shared_module *module_slot(void)
 void objects_met(const struct walk_object *object)
 {
 	uint64_t key = (object->start & ~0xfffull) | (walk_generation() & 0xfff);
-	_Atomic uint64_t *seen = &known[(object->start >> 12) * 0x9e3779b1u >> 7 & (KNOWN - 1)];
+	size_t slot = (object->start >> 12) * 0x9e3779b1u >> 7 & (KNOWN - 1);
 	struct shared_module *m;
 
-	if (atomic_load_explicit(seen, memory_order_relaxed) == key)
+	if (atomic_load_explicit(&known[slot], memory_order_relaxed) == key)
 		return;
-	atomic_store_explicit(seen, key, memory_order_relaxed);
+	atomic_store_explicit(&known[slot], key, memory_order_relaxed);
+	m = atomic_load_explicit(&entered[slot], memory_order_acquire);
+	if (m && m->start == object->start && m->end == object->end && m->bias == object->bias && atomic_load(&m->ready) == 1)
+		return;		/* it is still there */
 	m = module_slot();
 	if (!m)
 		return;
@@ -123,6 +127,7 @@ void objects_met(const struct walk_object *object)
 	copy_path(m, object->path);
 	read_build_id(m);
 	atomic_store_explicit(&m->ready, 1, memory_order_release);
+	atomic_store_explicit(&entered[slot], m, memory_order_release);
 }
 
 /* Whether an object that was met is there no more. Each is reported once. */
@@ -155,7 +160,7 @@ static bool something_gone(void)
 HOOK int dlclose(void *handle)
 {
 	static int (*real)(void *);
-	int error;
+	int error, i;
 
 	if (UNLIKELY(!real))
 		real = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
@@ -166,6 +171,8 @@ HOOK int dlclose(void *handle)
 	if (something_gone())
 		nodes_restart();
 	walk_objects_end();
+	for (i = 0; i < KNOWN; i++)	/* what the walk met while the object went away is not known any more */
+		atomic_store_explicit(&known[i], 0, memory_order_relaxed);
 	return error;
 }
 
@@ -211,6 +218,15 @@ static void *libgcc(const char *symbol)
 	}
 FRAMES(__register_frame, walk_frames_register)
 FRAMES(__deregister_frame, walk_frames_deregister)
+
+void objects_after_fork(void)
+{
+	int i;
+
+	/* the parent's entries stay the parent's; the child inherits them, and enters anew what it meets */
+	for (i = 0; i < KNOWN; i++)
+		atomic_store_explicit(&entered[i], NULL, memory_order_relaxed);
+}
 
 void objects_init(void)
 {

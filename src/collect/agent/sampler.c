@@ -116,8 +116,9 @@ void sampler_start(struct thread *t)
 	t->cpu_accounted = 0;
 	t->first_period_ns = 10000 + phase % period;
 	t->first_phase = true;
-	if (agent.shared->sampler == SAMPLER_PERF ? perf_arm(t, PERF_ONCE, t->first_period_ns) :
-						    timer_arm(t, t->first_period_ns, period))
+	if (agent.shared->sampler == SAMPLER_PERF && perf_arm(t, PERF_ONCE, t->first_period_ns))
+		return;
+	if (timer_arm(t, t->first_period_ns, period))
 		return;
 	atomic_fetch_or(&agent.process->flags, PROCESS_NO_SAMPLER);
 }
@@ -182,7 +183,7 @@ static void sample(void *arg)
 
 	if (t->first_phase) {
 		t->first_phase = false;
-		if (agent.shared->sampler == SAMPLER_PERF)
+		if (t->perf_page[PERF_ONCE])
 			rearm(t);
 	}
 	if (t->busy || begin < t->not_before) {	/* tare's own work was interrupted: not the program's time */

@@ -137,6 +137,7 @@ static void after_fork(void)
 	}
 	first_node = MIN(atomic_load(&parent->nnodes), 1u << EVENT_NODE_BITS);
 	threads_after_fork();
+	objects_after_fork();
 	if (!process_register((int32_t)parent->process, first_node)) {
 		become_inert();
 		return;
