@@ -8,14 +8,17 @@
 #include "collect/collect.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,9 +55,17 @@ struct run {
 	struct err *err;
 };
 
+/* Processes of the program that have not ended; among them children that have not come to the agent yet. */
+static unsigned left_behind(const struct run *r)
+{
+	unsigned running = drain_running(r->drain);
+
+	return running ? running : launch_left_behind(&r->arena);
+}
+
 static void cleanup_run(struct run *r)
 {
-	launch_arena_close(&r->arena, r->drain && drain_running(r->drain));
+	launch_arena_close(&r->arena, r->arena.dir[0] && r->drain && left_behind(r));
 	drain_free(r->drain);
 	if (r->writer)
 		session_close(r->writer, NULL);
@@ -159,9 +170,9 @@ static void write_notes(struct run *r)
 		.text = "the program defines malloc itself, so its allocations did not come to the agent and are not in this result",
 		.next = "link the allocator as a shared library, or preload it" };
 
-	if (r->ended && drain_running(r->drain)) {
+	if (r->ended && left_behind(r)) {
 		snprintf(text, sizeof(text), "%u processes of the program run on; %s/agent.so stays for the programs that they "
-			 "start", drain_running(r->drain), r->arena.dir);
+			 "start", left_behind(r), r->arena.dir);
 		write_record(r, &(struct record){ .kind = REC_NOTE, .note = { .code = "left-behind", .text = text, .next = "" } });
 	}
 	if (atomic_load(&r->arena.shared->refused)) {
@@ -328,6 +339,21 @@ static int open_signals(struct run *r)
 	return r->signals < 0 ? -errno : 0;
 }
 
+/*
+ * The program has none of them, so what this process may do with them says nothing of what the agent may; and a process with
+ * more rights than the program could not share memory with it by /proc.
+ */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (geteuid() == 0)
+		return;
+	syscall(SYS_capset, &header, none);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
 static int prepare(struct run *r, struct err *err)
 {
 	const struct collect_options *o = r->options;
@@ -351,6 +377,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	struct run r CLEANUP(cleanup_run) = { .options = options, .arena.fd = -1, .signals = -1, .measuring = true, .err = err };
 	int error;
 
+	drop_capabilities();
 	error = open_signals(&r);
 	if (error)
 		return err_set(err, error, "cannot watch signals: %s", strerror(-error));

@@ -7,6 +7,8 @@
  */
 #include "collect/launch.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,10 +17,44 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "collect/collect.h"
+
+static void remove_dir(const char *dir)
+{
+	char link[160];
+
+	snprintf(link, sizeof(link), "%s/agent.so", dir);
+	unlink(link);
+	snprintf(link, sizeof(link), "%s/arena", dir);
+	unlink(link);
+	rmdir(dir);
+}
+
+/* Directories of runs that were killed, or whose programs ran on: removed a day later. */
+static void sweep(const char *place)
+{
+	DIR *d = opendir(place);
+	struct dirent *entry;
+	struct stat st;
+	char dir[128];
+	int pid, end;
+
+	while (d && (entry = readdir(d))) {
+		end = 0;
+		if (sscanf(entry->d_name, "tare.%d.%n", &pid, &end) != 1 || strlen(entry->d_name + end) != 6 || end == 0)
+			continue;
+		snprintf(dir, sizeof(dir), "%s/%s", place, entry->d_name);
+		if (!lstat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && st.st_mtime < time(NULL) - 24 * 3600 &&
+		    kill(pid, 0) && errno == ESRCH)
+			remove_dir(dir);
+	}
+	if (d)
+		closedir(d);
+}
 
 static int make_dir(char *ret, size_t size, struct err *err)
 {
@@ -30,6 +66,7 @@ static int make_dir(char *ret, size_t size, struct err *err)
 		if (!places[i] || places[i][0] != '/' || strpbrk(places[i], " :") || strlen(places[i]) > 64)
 			continue;
 		snprintf(ret, size, "%s/tare.%d.XXXXXX", places[i], (int)getpid());
+		sweep(places[i]);
 		if (mkdtemp(ret))
 			return chmod(ret, 0711);	/* a program that changes its user goes on being measured */
 	}
@@ -125,20 +162,51 @@ void launch_arena_close(struct launch_arena *a, bool in_use)
 {
 	char link[160];
 
-	if (a->dir[0]) {
+	if (a->dir[0] && !in_use)
+		remove_dir(a->dir);
+	if (a->dir[0] && in_use) {
+		/* without the link the loader would complain on the standard error of every program that they start */
 		snprintf(link, sizeof(link), "%s/arena", a->dir);
 		unlink(link);
-		/* without the link the loader would complain on the standard error of every program that they start */
-		snprintf(link, sizeof(link), "%s/agent.so", a->dir);
-		if (!in_use)
-			unlink(link);
-		rmdir(a->dir);
 	}
 	if (a->shared)
 		munmap(a->shared, a->size);
 	if (a->fd >= 0)
 		close(a->fd);
 	*a = (struct launch_arena){ .fd = -1 };
+}
+
+static bool environment_names(const char *pid, const char *dir)
+{
+	enum { LARGEST = 256 << 10 };
+	char path[300], *text CLEANUP_FREE = malloc(LARGEST);
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	f = fopen(path, "re");
+	if (!f || !text) {
+		if (f)
+			fclose(f);
+		return false;
+	}
+	n = fread(text, 1, LARGEST, f);
+	fclose(f);
+	return memmem(text, n, dir, strlen(dir)) != NULL;
+}
+
+unsigned launch_left_behind(const struct launch_arena *a)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (proc && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
+			n += environment_names(entry->d_name, a->dir);
+	if (proc)
+		closedir(proc);
+	return n;
 }
 
 void launch_signals_restore(const struct launch_signals *s)

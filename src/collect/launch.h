@@ -25,6 +25,9 @@ int launch_arena_open(struct launch_arena *ret, const char *agent_path, struct e
  */
 void launch_arena_close(struct launch_arena *a, bool in_use);
 
+/** launch_left_behind - processes of this user, but for this one, whose environment names the run's directory */
+unsigned launch_left_behind(const struct launch_arena *a);
+
 /** struct launch_signals - signal state that this process has changed, and the program gets as it was */
 struct launch_signals {
 	sigset_t mask;
