@@ -24,20 +24,37 @@ static int no_memory(struct err *err)
 	return err_set(err, -ENOMEM, "out of memory");
 }
 
+/* The places of the run's own directory (collect/launch.c), in its order. */
+static int make_directory(char **ret, struct err *err)
+{
+	const char *const places[] = { getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp" };
+	int code = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *directory;
+
+		if (!places[i] || !*places[i])
+			continue;
+		if (asprintf(&directory, "%s/tare-XXXXXX", places[i]) < 0)
+			return no_memory(err);
+		if (mkdtemp(directory)) {
+			*ret = directory;
+			return 0;
+		}
+		code = -errno;
+		free(directory);
+	}
+	err_set(err, code, "cannot make a directory for the session in $TMPDIR, /tmp, /dev/shm or /var/tmp: %s", strerror(-code));
+	err_next(err, "make one of them writable, or -o FILE.tare");
+	return code;
+}
+
 int recording_temporary(struct recording *r, struct err *err)
 {
-	const char *base = getenv("TMPDIR");
+	int code = make_directory(&r->directory, err);
 
-	if (asprintf(&r->directory, "%s/tare-XXXXXX", base && *base ? base : "/tmp") < 0)
-		return r->directory = NULL, no_memory(err);
-	if (!mkdtemp(r->directory)) {
-		int code = -errno;
-
-		err_set(err, code, "cannot make a directory for the session: %s: %s", r->directory, strerror(-code));
-		free(r->directory);
-		r->directory = NULL;
+	if (code < 0)
 		return code;
-	}
 	if (asprintf(&r->path, "%s/session.tare", r->directory) < 0)
 		return r->path = NULL, no_memory(err);
 	return 0;

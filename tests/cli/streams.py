@@ -96,6 +96,8 @@ def no_file():
     check("--no-file leaves nothing", os.listdir("clean") == [] and got.status == 0, os.listdir("clean"))
     left = [f for f in os.listdir(os.environ["TMPDIR"]) if f.startswith("tare-")]
     check("--no-file leaves nothing in TMPDIR", not left, left)
+    got = tare("heap", "--no-file", "--", "true", env={"TMPDIR": "/nonexistent"})
+    check("--no-file where TMPDIR is no directory takes another place", got.status == 0 and b"\ncost: " in got.out, got)
 
 
 def escapes():
