@@ -82,6 +82,7 @@ struct invocation {
 	char **operands;			/* words from the first that is not an option; NULL at the end */
 	int noperands;
 	struct err err;
+	struct err unread;			/* the configuration could not be read, which is only talk (-v) */
 };
 
 extern const struct command command_cpu, command_heap, command_record, command_report, command_export, command_cost,

@@ -3,7 +3,8 @@
  *
  * Lines "long-option = value", "# comment", and "[command]", which makes the lines after it hold for that command only.
  * Lines before the first section hold for every command that has the option. A misspelt option is an error and not
- * silently nothing; an option of another command is no error.
+ * silently nothing; an option of another command is no error. Nor is a file that may not be read: su, sudo and services
+ * leave the HOME of somebody else behind, whose settings are not meant for this user.
  */
 #include "cli/config.h"
 
@@ -125,6 +126,12 @@ static int read_whole(int fd, size_t size, char **ret)
 	return 0;
 }
 
+static int config_without(struct invocation *inv, const char *path, int code)
+{
+	err_set(&inv->unread, -code, "cannot read %s: %s; going on without it", path, strerror(code));
+	return 0;
+}
+
 int config_read(struct invocation *inv)
 {
 	enum { LARGEST = 1 << 20 };
@@ -143,14 +150,14 @@ int config_read(struct invocation *inv)
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fd < 0)
-		return err_set(&inv->err, -errno, "cannot read %s: %s", path, strerror(errno));
+		return config_without(inv, path, errno);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > LARGEST)
 		r = err_set(&inv->err, -EINVAL, "%s is not a configuration file", path);
 	else
 		r = read_whole(fd, (size_t)st.st_size, &text);
 	close(fd);
 	if (r < 0)
-		return inv->err.text[0] ? r : err_set(&inv->err, r, "cannot read %s: %s", path, strerror(-r));
+		return inv->err.text[0] ? r : config_without(inv, path, -r);
 	kept = text;
 	return config_apply(inv, path, text);
 }

@@ -7,7 +7,7 @@
 /**
  * config_read - sets what the configuration says for this command; the command line is parsed after it and wins
  *
- * No file is no error.
+ * No file is no error; one that may not be read is none either, and leaves a sentence in inv->unread.
  * Owns:   the text of the file lives to the end of the process: settings point into it.
  * Return: 0; -EINVAL with a sentence that has file and line; another -errno with a sentence.
  */

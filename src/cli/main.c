@@ -152,9 +152,11 @@ static int read_options(struct invocation *inv, char **argv)
 static int run_command(const struct command *command, char **argv)
 {
 	struct invocation inv = { .command = command };
-	int status;
+	int status, r = read_options(&inv, argv);
 
-	if (read_options(&inv, argv)) {
+	if (inv.unread.text[0] && inv.settings.verbose)
+		talk_error(&inv.unread, true);
+	if (r) {
 		status = command->status_usage;
 	} else if (inv.settings.help) {
 		CLEANUP_FREE char *text = help_command(command);

@@ -34,6 +34,12 @@ got = tare("cpu", "--no-file", "--", "true", env=XDG)
 check("a misspelt option is named with file and line", got.status == 125 and b"config:2: unknown option 'freqency'" in got.err, got)
 check("the program is not started then", got.out == b"", got)
 check("--help still works", tare("cpu", "--help", env=XDG).status == 0)
+os.makedirs("unreadable/tare")
+os.symlink("config", "unreadable/tare/config")      # not even root can read it
+for words, said in (((), False), (("-v",), True)):
+    got = tare("cpu", "--no-file", *words, "--", "true", env={"XDG_CONFIG_HOME": os.path.abspath("unreadable")})
+    check(f"a configuration that cannot be read is {'said with -v' if said else 'gone without'}",
+          got.status == 0 and (b"tare/config: " in got.err) == said, got)
 config("no-config = yes\n")
 check("the configuration cannot set no-config", tare("report", env=XDG).status == 2)
 config("quiet = yes\n")
