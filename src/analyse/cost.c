@@ -29,8 +29,14 @@ static struct cost_sum cost_total(const struct load *l, enum cost_item item)
 
 static struct estimate cost_mean_ns(const struct load *l, const struct cost_sum *sum)
 {
+	double mean_ns;
+
 	if (!l->ns_per_tick)
 		return (struct estimate){ 0 };
+	if (sum->timed && sum->timed == sum->times) {	/* all of it was timed: nothing is estimated */
+		mean_ns = (double)sum->ticks / (double)sum->timed * l->ns_per_tick;
+		return (struct estimate){ mean_ns, mean_ns, mean_ns, sum->timed, true };
+	}
 	return estimate_scale(estimate_mean(sum->timed, (double)sum->ticks, (double)sum->ticks_squared), l->ns_per_tick);
 }
 
@@ -113,13 +119,25 @@ static void cost_cpu(struct profile *p, const struct load *l, const struct cpu *
 	});
 }
 
+static void cost_start(struct profile *p, const struct load *l)
+{
+	struct cost_sum start = cost_total(l, COST_START);
+
+	cost_add(p, (struct cost_line){
+		.what = "agent start",
+		.unit_ns = cost_mean_ns(l, &start),
+		.times = start.times,
+		.how = cost_how(p, &start, "once a process"),
+	});
+}
+
 static void cost_not_measured(struct profile *p, const struct load *l)
 {
 	const char **list = arena_alloc(&p->arena, 4 * sizeof(*list));
 	uint32_t n = 0, i;
 
 	list[n++] = "cache lines evicted by tare";
-	list[n++] = "start of the agent in each process";
+	list[n++] = "loading of the agent by the loader of each process";
 	if (p->cpu && !(l->run.signal_ns > 0))
 		list[n++] = "delivery of the samples' signals";
 	for (i = 0; i < p->ncosts; i++)
@@ -137,7 +155,8 @@ void cost_fill(struct profile *p, const struct load *l, const struct cpu *c)
 	uint64_t memory = 0;
 	size_t i;
 
-	p->costs = arena_alloc(&p->arena, 5 * sizeof(*p->costs));
+	p->costs = arena_alloc(&p->arena, 6 * sizeof(*p->costs));
+	cost_start(p, l);
 	if (p->heap)
 		cost_heap(p, l);
 	if (p->cpu)

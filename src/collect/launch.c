@@ -25,7 +25,7 @@
 
 static void remove_dir(const char *dir)
 {
-	char link[160];
+	char link[512];
 
 	snprintf(link, sizeof(link), "%s/agent.so", dir);
 	unlink(link);
@@ -40,7 +40,7 @@ static void sweep(const char *place)
 	DIR *d = opendir(place);
 	struct dirent *entry;
 	struct stat st;
-	char dir[128];
+	char dir[400];
 	int pid, end;
 
 	while (d && (entry = readdir(d))) {
@@ -176,34 +176,33 @@ void launch_arena_close(struct launch_arena *a, bool in_use)
 	*a = (struct launch_arena){ .fd = -1 };
 }
 
-static bool environment_names(const char *pid, const char *dir)
+enum { ENVIRONMENT = 256 << 10 };	/* bytes of one that are looked at */
+
+static bool environment_names(const char *pid, const char *dir, char *text)
 {
-	enum { LARGEST = 256 << 10 };
-	char path[300], *text CLEANUP_FREE = malloc(LARGEST);
+	char path[300];
 	size_t n;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
 	f = fopen(path, "re");
-	if (!f || !text) {
-		if (f)
-			fclose(f);
+	if (!f)
 		return false;
-	}
-	n = fread(text, 1, LARGEST, f);
+	n = fread(text, 1, ENVIRONMENT, f);
 	fclose(f);
 	return memmem(text, n, dir, strlen(dir)) != NULL;
 }
 
 unsigned launch_left_behind(const struct launch_arena *a)
 {
-	DIR *proc = opendir("/proc");
+	char *text CLEANUP_FREE = malloc(ENVIRONMENT);
+	DIR *proc = text ? opendir("/proc") : NULL;
 	struct dirent *entry;
 	unsigned n = 0;
 
 	while (proc && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
-			n += environment_names(entry->d_name, a->dir);
+			n += environment_names(entry->d_name, a->dir, text);
 	if (proc)
 		closedir(proc);
 	return n;

@@ -113,6 +113,7 @@ struct cost_sum {
 enum cost_item {
 	COST_ALLOC_WALK, COST_ALLOC_WRITE, COST_FREE, COST_SAMPLE,
 	COST_FIRST_ALLOC, COST_FIRST_FREE,
+	COST_START,		/* the agent in a process: once each */
 	COST_ITEMS
 };
 

@@ -19,6 +19,8 @@
 
 struct agent agent;
 
+static uint64_t start_took;	/* ticks of agent_start() */
+
 static struct agent kept;	/* what it was, for a child of fork; shared NULL: inert */
 
 static bool process_register(int32_t forked_from, uint32_t first_node)
@@ -75,13 +77,8 @@ static bool allocator_is_glibc(void)
 	       allocator.dlfo_link_map == libc.dlfo_link_map;
 }
 
-COLD void agent_start(void)
+static void start(void)
 {
-	static bool started;
-
-	if (started)
-		return;
-	started = true;
 	hooks_init();
 	agent.shared = arena_open();
 	if (!agent.shared)
@@ -103,6 +100,18 @@ COLD void agent_start(void)
 	if (agent.shared->instruments & INSTRUMENT_CPU)
 		sampler_init();
 	keep();
+}
+
+COLD void agent_start(void)
+{
+	static bool started;
+	uint64_t begin = arch_ticks();
+
+	if (started)
+		return;
+	started = true;
+	start();
+	start_took = arch_ticks() - begin;
 }
 
 static void copy_argv(int argc, char **argv)
@@ -197,11 +206,18 @@ HOOK pid_t _Fork(void)
 
 static __attribute__((constructor)) void agent_construct(int argc, char **argv)
 {
+	uint64_t begin = arch_ticks(), before = start_took;	/* 0 unless a hook was called already */
+	struct thread *t;
+
 	agent_start();
 	if (!agent.shared)
 		return;
 	copy_argv(argc, argv);
 	pthread_atfork(NULL, NULL, after_fork);
 	on_exit(on_exit_call, NULL);
-	thread_here();
+	t = thread_here();
+	if (!t)
+		return;
+	t->shared->cost[COST_START].times = 1;
+	cost_add(&t->shared->cost[COST_START], before + arch_ticks() - begin);
 }
