@@ -18,7 +18,8 @@ static void note_loss(struct profile *p, struct load *l)
 	if (!p->lost_events)
 		return;
 	load_note(l, "loss",
-		  arena_printf(&p->arena, "%" PRIu64 " events were lost for want of room%s", p->lost_events,
+		  arena_printf(&p->arena, "%" PRIu64 " event%s lost for want of room%s", p->lost_events,
+			       p->lost_events == 1 ? " was" : "s were",
 			       p->heap ? "; allocations among them are in [lost], and where frees are among them "
 					 "\"never freed\" is too high" : ""),
 		  p->heap ? "record fewer events: --sample=64KiB" : "a lower rate: -F 97");
@@ -33,7 +34,8 @@ static void note_cpu(struct profile *p, struct load *l)
 			  "time in the kernel is known as a total per thread, from its CPU clock, not by function: [kernel]", NULL);
 	if (p->cpu->samples < FEW_SAMPLES)
 		load_note(l, "short-run",
-			  p->cpu->samples ? arena_printf(&p->arena, "only %" PRIu64 " samples: shares are rough", p->cpu->samples) :
+			  p->cpu->samples ? arena_printf(&p->arena, "only %" PRIu64 " sample%s: shares are rough", p->cpu->samples,
+							 p->cpu->samples == 1 ? "" : "s") :
 					    "no samples: the program ended too soon",
 			  "a longer run, or a higher rate: -F 4999");
 	if (l->has_run && !l->run.pmu)

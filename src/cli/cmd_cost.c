@@ -6,12 +6,9 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/output.h"
 #include "cli/result.h"
 #include "cli/saved.h"
 #include "cli/talk.h"
-#include "render/number.h"
-#include "render/text.h"
 
 static const struct option_spec cost_options[] = {
 	{ OPTION_FLAG, 0, "json", NULL, offsetof(struct settings, json), "one JSON document on stdout", NULL },
@@ -20,45 +17,6 @@ static const struct option_spec cost_options[] = {
 	{ OPTION_ABSENT, 0, "check", NULL, 0, "check from outside: the same work with and without", NULL },
 	{ OPTION_END, 0, NULL, NULL, 0, NULL, NULL }
 };
-
-static void ledger(const struct profile *p, const struct render_options *options, struct out *o)
-{
-	uint32_t i;
-
-	out_printf(o, "%-16s %-18s %15s %12s  %s\n", "what", "one takes", "times", "sum", "how it is known");
-	for (i = 0; i < p->ncosts; i++) {
-		const struct cost_line *line = &p->costs[i];
-
-		text_left(o, line->what, 16);
-		out_char(o, ' ');
-		text_left(o, number_ns_estimate(&line->unit_ns, options->utf8).text, 18);
-		out_char(o, ' ');
-		text_right(o, number_count(line->times).text, 15);
-		out_char(o, ' ');
-		text_right(o, number_ns(line->cpu_ns, options->utf8).text, 12);
-		out_printf(o, "  %s\n", line->how ? line->how : "");
-	}
-	for (i = 0; i < p->nnot_measured; i++)
-		out_printf(o, "not measured: %s\n", p->not_measured[i]);
-	text_cost(p, options, o);
-}
-
-static int write_ledger(struct invocation *inv, const struct profile *profile, const struct result_form *form)
-{
-	const struct render_options options = {
-		.command = "cost",
-		.utf8 = talk_utf8(),
-		.colour = talk_colour(inv->settings.color, form->path ? -1 : STDOUT_FILENO),
-	};
-	struct out out CLEANUP(out_fini) = { 0 };
-
-	ledger(profile, &options, &out);
-	if (out_result(&out) < 0)
-		return err_set(&inv->err, -ENOMEM, "out of memory");
-	if (form->path)
-		return output_file(form->path, out.data, out.len, &inv->err);
-	return output_stdout(out.data, out.len, false, &inv->err);
-}
 
 static int run(struct invocation *inv)
 {
@@ -80,10 +38,7 @@ static int run(struct invocation *inv)
 	status = saved_read(inv, &profile, &path);
 	if (status)
 		return status;
-	if (form.kind == RESULT_TEXT)
-		r = write_ledger(inv, profile, &form);
-	else
-		r = result_write(inv, profile, &form, 0, false);
+	r = result_write(inv, profile, &form, 0, false);
 	if (!r && form.path && !inv->settings.quiet)
 		talk_wrote(form.path);
 	profile_free(profile);

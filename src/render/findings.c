@@ -74,8 +74,8 @@ static void findings_row(struct findings *f, enum heap_column column)
 	s = &rows->sums;
 	place = findings_place(f, rows->site);
 	if (column == HEAP_NEVER_FREED)
-		text = arena_printf(f->arena, "%s never freed (%s calls), %s of it from %s",
-				    number_bytes(h->sums.never_freed_bytes).text, number_count(h->sums.never_freed_calls).text,
+		text = arena_printf(f->arena, "%s never freed (%s), %s of it from %s",
+				    number_bytes(h->sums.never_freed_bytes).text, number_things(h->sums.never_freed_calls, "call").text,
 				    number_percent_of(s->never_freed_bytes, h->sums.never_freed_bytes).text, place);
 	else if (column == HEAP_PEAK)
 		text = arena_printf(f->arena, "peak of live memory %s at %s, %s of it from %s", number_bytes(h->peak_bytes).text,

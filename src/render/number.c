@@ -45,6 +45,14 @@ struct number number_count(uint64_t n)
 	return ret;
 }
 
+struct number number_things(uint64_t n, const char *thing)
+{
+	struct number ret;
+
+	snprintf(ret.text, sizeof(ret.text), "%.30s %.30s%s", number_count(n).text, thing, n == 1 ? "" : "s");
+	return ret;
+}
+
 /* The half interval in the decimals of its value; with one significant digit where it would read 0. */
 static void number_half(char *text, size_t size, double half, int decimals)
 {
@@ -148,6 +156,10 @@ static struct number number_with_half(double value, const struct estimate *e, do
 		return ret;
 	}
 	number_fixed(text, sizeof(text), value, decimals);
+	if (e->lo == e->hi) {	/* a sum of which nothing is estimated */
+		snprintf(ret.text, sizeof(ret.text), "%s %s", text, unit);
+		return ret;
+	}
 	number_half(half, sizeof(half), (e->hi - e->lo) / 2 * factor, decimals);
 	snprintf(ret.text, sizeof(ret.text), "%s %s %s %s", text, unit, utf8 ? "\302\261" : "+-", half);
 	return ret;

@@ -14,6 +14,8 @@ struct number {
 
 /** number_count - an exact count, a space between thousands */
 struct number number_count(uint64_t n);
+/** number_things - "1 call", "2 calls": @thing is an English noun whose plural has an s */
+struct number number_things(uint64_t n, const char *thing);
 /** number_short - "8.41 M" from a million on, else as number_count() */
 struct number number_short(uint64_t n);
 struct number number_bytes(uint64_t bytes);			/* "12.4 MB" */

@@ -75,6 +75,13 @@ void out_spaces(struct out *o, int n)
 		out_char(o, ' ');
 }
 
+void out_end_line(struct out *o)
+{
+	while (o->len && o->data[o->len - 1] == ' ')
+		o->len--;
+	out_char(o, '\n');
+}
+
 int out_result(const struct out *o)
 {
 	return o->full ? -ENOMEM : 0;

@@ -18,6 +18,8 @@ void out_text(struct out *o, const char *s);
 void out_char(struct out *o, char c);
 void out_printf(struct out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** out_spaces - @n spaces; none if @n is below 1 */
+/** out_end_line - a newline, after taking off the spaces before it */
+void out_end_line(struct out *o);
 void out_spaces(struct out *o, int n);
 /** out_result - Return: 0, or -ENOMEM if something did not fit */
 int out_result(const struct out *o);

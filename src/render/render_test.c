@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <math.h>
 
 #include "analyse/profile_testing.h"
 #include "render/render.h"
@@ -254,6 +255,117 @@ static void the_limit_bounds_the_rows(void **state)
 	profile_free(p);
 }
 
+static const struct cost_line half_a_second = {
+	"malloc record", { 1000, 900, 1100, 900, true }, 600, 400, 500000, 5e8, "timed"
+};
+
+/* The cost line of a heap profile of a second with the work @lines. */
+static char *cost_of(struct cost_line *lines, uint32_t n)
+{
+	struct profile *p = small_profile();
+	struct cpu_profile *cpu = p->cpu;
+	struct estimate sum = { 0, 0, 0, 1, true };
+	char *text, *line;
+
+	p->cpu = NULL;
+	p->cpu_ns = 1000000000;
+	p->costs = lines;
+	p->ncosts = n;
+	p->cost_cpu_ns = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		p->cost_cpu_ns += lines[i].cpu_ns;
+		if (lines[i].unit_ns.known)
+			sum = estimate_add(sum, estimate_scale(lines[i].unit_ns, (double)lines[i].times / 1e9));
+	}
+	p->cost_ratio = sum;
+	text = text_of(p, (struct render_options){ .command = "heap" });
+	line = strdup(strstr(text, "\ncost: ") + 1);
+	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+	free(text);
+	p->cpu = cpu;
+	profile_free(p);
+	return line;
+}
+
+static void small_kinds_of_work_are_one_figure(void **state)
+{
+	struct cost_line lines[] = { { "agent start", { 2e6, 2e6, 2e6, 1, true }, 0, 0, 1, 2e6, "timed" }, half_a_second,
+				     { "free record", { 100, 90, 110, 9, true }, 0, 0, 10000, 1e6, "timed" } };
+	char *line = cost_of(lines, 3);
+
+	assert_non_null(strstr(line, "cost: 1.00 us +- 0.10 per call (stack 600 ns, write 400 ns) x 500 000, "
+			       "rest 3.00 ms = 50.3 % +- 5.0 of CPU;"));
+	free(line);
+}
+
+static void work_that_was_never_timed_is_said_to_be_so(void **state)
+{
+	struct cost_line lines[] = { half_a_second, { "free record", { 0 }, 0, 0, 8, 0, "not timed in this run" } };
+	char *line = cost_of(lines, 2);
+
+	assert_non_null(strstr(line, " x 500 000, free x 8 not timed = 50.0 % +- 5.0 of CPU;"));
+	free(line);
+	line = cost_of(lines + 1, 1);
+	assert_non_null(strstr(line, "cost: free x 8 not timed = not known;"));
+	free(line);
+}
+
+static void a_small_part_without_bound_leaves_the_interval_of_the_rest(void **state)
+{
+	struct cost_line lines[] = { half_a_second, { "free record", { 1e6, 0, INFINITY, 1, true }, 0, 0, 20, 2e7, "timed" } };
+	char *line = cost_of(lines, 2);
+
+	assert_non_null(strstr(line, "= 52.0 % +- 5.0 of CPU (+- without what was measured once);"));
+	free(line);
+	lines[1].times = 100;
+	lines[1].cpu_ns = 1e8;
+	line = cost_of(lines, 2);
+	assert_non_null(strstr(line, "= 60.0 % (measured once) of CPU;"));
+	free(line);
+}
+
+static void losses_are_in_the_text(void **state)
+{
+	struct profile *p = small_profile();
+	char *text;
+
+	p->lost_events = 7;
+	p->broken_stacks = 1;
+	p->truncated_stacks = 2;
+	text = text_of(p, plain);
+	assert_non_null(strstr(text, "\nlosses: 7 events lost, 1 stack broken ("));
+	assert_non_null(strstr(text, "%), 2 stacks truncated ("));
+	free(text);
+	p->heap = NULL;
+	text = text_of(p, (struct render_options){ .command = "cpu" });
+	assert_non_null(strstr(text, " CPU; 7 samples lost, 1 stack broken ("));
+	free(text);
+	profile_free(p);
+}
+
+static void no_line_of_a_text_ends_in_a_blank(void **state)
+{
+	struct profile *p = small_profile();
+	char *text = text_of(p, plain);
+
+	assert_non_null(strstr(text, "[kernel]"));	/* has neither a place nor a caller */
+	assert_null(strstr(text, " \n"));
+	free(text);
+	profile_free(p);
+}
+
+static void one_call_is_no_plural(void **state)
+{
+	struct profile *p = small_profile();
+	char *text = text_of(p, plain);
+
+	assert_non_null(strstr(text, " 1 call   parse_headers"));
+	assert_null(strstr(text, " 1 calls"));
+	assert_null(strstr(text, " 1 frees"));
+	free(text);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +381,12 @@ int main(void)
 		cmocka_unit_test(a_site_is_the_caller_of_operator_new),
 		cmocka_unit_test(control_characters_of_names_do_not_reach_a_terminal),
 		cmocka_unit_test(the_limit_bounds_the_rows),
+		cmocka_unit_test(small_kinds_of_work_are_one_figure),
+		cmocka_unit_test(work_that_was_never_timed_is_said_to_be_so),
+		cmocka_unit_test(a_small_part_without_bound_leaves_the_interval_of_the_rest),
+		cmocka_unit_test(losses_are_in_the_text),
+		cmocka_unit_test(no_line_of_a_text_ends_in_a_blank),
+		cmocka_unit_test(one_call_is_no_plural),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

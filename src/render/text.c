@@ -51,6 +51,32 @@ void text_caller(struct out *o, const struct tree_node *node)
 	name_out(o, caller->frame->name, TEXT_NAME_MOST);
 }
 
+/* "1 stack broken (0.11 %)" */
+static const char *text_stacks(uint64_t n, const char *what, uint64_t of, const char *before, struct out *o)
+{
+	if (!n)
+		return before;
+	out_printf(o, "%s%s %s", before, number_things(n, "stack").text, what);
+	if (n <= of)
+		out_printf(o, " (%s)", number_percent_of(n, of).text);
+	return ", ";
+}
+
+void text_losses(const struct profile *p, const char *before, const char *after, struct out *o)
+{
+	uint64_t stacks = (p->cpu ? p->cpu->samples - p->cpu->kernel_samples : 0) + (p->heap ? p->heap->sums.calls : 0);
+
+	if (!p->lost_events && !p->broken_stacks && !p->truncated_stacks)
+		return;
+	if (p->lost_events) {
+		out_printf(o, "%s%s lost", before, number_things(p->lost_events, p->heap ? "event" : "sample").text);
+		before = ", ";
+	}
+	before = text_stacks(p->broken_stacks, "broken", stacks, before, o);
+	text_stacks(p->truncated_stacks, "truncated", stacks, before, o);
+	out_text(o, after);
+}
+
 static void text_notes(const struct profile *p, const struct render_options *options, struct out *o)
 {
 	uint32_t i;
@@ -110,6 +136,8 @@ int render_text(const struct profile *p, const struct render_options *options, s
 		out_char(o, '\n');
 	if (p->heap && !only_cpu)
 		text_heap(p, options, o);
+	if (p->cpu && p->heap)		/* of samples and allocations together: the recording has one count */
+		text_losses(p, "losses: ", "\n", o);
 	text_how_it_ended(p, o);
 	text_notes(p, options, o);
 	text_cost(p, options, o);

@@ -21,6 +21,9 @@ void text_name(struct out *o, const char *name, int width);
 /** text_caller - "  <- name" of the nearest caller of another function, if there is one */
 void text_caller(struct out *o, const struct tree_node *node);
 
+/** text_losses - lost events, stacks that are not whole, between @before and @after; nothing where there are none */
+void text_losses(const struct profile *p, const char *before, const char *after, struct out *o);
+
 void text_cpu(const struct profile *p, const struct render_options *options, struct out *o);
 void text_heap(const struct profile *p, const struct render_options *options, struct out *o);
 /** text_ledger - the items of the cost, one a line */

@@ -46,7 +46,7 @@ static void cpu_function(const struct cpu_profile *c, const struct cpu_function 
 	if (f->hottest && name_caller(f->hottest))
 		out_spaces(o, widths.place - name_width(place, PLACE_MOST));
 	text_caller(o, f->hottest);
-	out_char(o, '\n');
+	out_end_line(o);
 }
 
 static void cpu_functions(const struct profile *p, const struct render_options *options, struct out *o)
@@ -78,7 +78,7 @@ static void cpu_functions(const struct profile *p, const struct render_options *
 		more += c->functions[i].self != 0;
 	}
 	if (more)
-		out_printf(o, "%s more function%s: %s\n", number_count(more).text, more == 1 ? "" : "s",
+		out_printf(o, "%s: %s\n", number_things(more, "more function").text,
 			   number_percent_of(rest, c->samples).text);
 }
 
@@ -171,24 +171,20 @@ static void cpu_threads(const struct profile *p, const struct render_options *op
 		text_right(o, id, 9);
 		out_text(o, "  ");
 		name_out(o, c->threads[i].name, TEXT_NAME_MOST);
-		out_char(o, '\n');
+		out_end_line(o);
 	}
 	if (rows < c->nthreads)
-		out_printf(o, "  %s more threads\n", number_count(c->nthreads - rows).text);
+		out_printf(o, "  %s\n", number_things(c->nthreads - rows, "more thread").text);
 }
 
-/* Losses of samples alone: where heap events were recorded too, the note tells both. */
 static void cpu_totals(const struct profile *p, const struct render_options *options, struct out *o)
 {
 	const struct cpu_profile *c = p->cpu;
 	uint64_t ns = p->cpu_ns ? p->cpu_ns : c->samples * c->period_ns;
 
-	out_printf(o, "%s samples of %s CPU", number_count(c->samples).text, number_ns((double)ns, options->utf8).text);
-	if (p->lost_events && !p->heap)
-		out_printf(o, "; %s lost (%s)", number_count(p->lost_events).text,
-			   number_percent_of(p->lost_events, p->lost_events + c->samples).text);
-	if (p->broken_stacks && c->samples && !p->heap)
-		out_printf(o, "; %s of stacks broken", number_percent_of(p->broken_stacks, c->samples).text);
+	out_printf(o, "%s of %s CPU", number_things(c->samples, "sample").text, number_ns((double)ns, options->utf8).text);
+	if (!p->heap)
+		text_losses(p, "; ", "", o);
 	out_char(o, '\n');
 	if (c->kernel_samples)
 		out_printf(o, "%s of them (%s) passed in the kernel\n", number_count(c->kernel_samples).text,
@@ -201,6 +197,8 @@ void text_cpu(const struct profile *p, const struct render_options *options, str
 		out_text(o, "no CPU samples: the program used less CPU time than one period");
 		if (p->cpu->period_ns)
 			out_printf(o, " (%s)", number_ns((double)p->cpu->period_ns, options->utf8).text);
+		if (!p->heap)
+			text_losses(p, "; ", "", o);
 		out_char(o, '\n');
 		return;
 	}

@@ -20,8 +20,8 @@ static void heap_headline(const struct profile *p, const struct render_options *
 	if (h->peak_uncertain_bytes)
 		out_printf(o, " (%s %s: threads overlap)", options->utf8 ? "\302\261" : "+-",
 			   number_bytes(h->peak_uncertain_bytes).text);
-	out_printf(o, "    never freed %s    %s calls, ", number_bytes(h->sums.never_freed_bytes).text,
-		   number_short(h->sums.calls).text);
+	out_printf(o, "    never freed %s    %s call%s, ", number_bytes(h->sums.never_freed_bytes).text,
+		   number_short(h->sums.calls).text, h->sums.calls == 1 ? "" : "s");
 	if (h->sums.calls)
 		out_printf(o, "%s temporary", number_percent_of(h->sums.temporary, h->sums.calls).text);
 	else
@@ -72,25 +72,26 @@ static const char *heap_title(enum heap_column column)
 
 static void heap_row_figures(const struct heap_row *row, enum heap_column column, struct out *o)
 {
+	uint64_t calls = row->sums.calls;
+
 	switch (column) {
 	case HEAP_NEVER_FREED:
 		text_right(o, number_bytes(row->sums.never_freed_bytes).text, 9);
-		text_right(o, number_count(row->sums.never_freed_calls).text, 12);
+		calls = row->sums.never_freed_calls;
 		break;
 	case HEAP_PEAK:
 		text_right(o, number_bytes(row->sums.peak_bytes).text, 9);
-		text_right(o, number_count(row->sums.calls).text, 12);
 		break;
 	case HEAP_CALLS:
 		text_right(o, number_bytes(row->sums.bytes).text, 9);
-		text_right(o, number_count(row->sums.calls).text, 12);
 		break;
 	case HEAP_TEMPORARY:
 		text_right(o, number_percent_of(row->sums.temporary, row->sums.calls).text, 9);
-		text_right(o, number_count(row->sums.temporary).text, 12);
+		calls = row->sums.temporary;
 		break;
 	}
-	out_text(o, " calls  ");
+	text_right(o, number_count(calls).text, 12);
+	out_text(o, calls == 1 ? " call   " : " calls  ");
 }
 
 static void heap_row(const struct heap_row *row, enum heap_column column, int width, int place_width, struct out *o)
@@ -106,7 +107,7 @@ static void heap_row(const struct heap_row *row, enum heap_column column, int wi
 	if (name_caller(row->site))
 		out_spaces(o, place_width - name_width(place, PLACE_MOST));
 	text_caller(o, row->site);
-	out_char(o, '\n');
+	out_end_line(o);
 }
 
 static void heap_table(const struct profile *p, enum heap_column column, uint32_t limit, struct out *o)
@@ -130,7 +131,7 @@ static void heap_table(const struct profile *p, enum heap_column column, uint32_
 	for (i = 0; i < MIN(n, limit); i++)
 		heap_row(&rows[i], column, width, place_width, o);
 	if (n > limit)
-		out_printf(o, "  %s more place%s\n", number_count(n - limit).text, n - limit == 1 ? "" : "s");
+		out_printf(o, "  %s\n", number_things(n - limit, "more place").text);
 }
 
 static void heap_ages(const struct profile *p, const struct render_options *options, struct out *o)
@@ -159,14 +160,16 @@ static void heap_totals(const struct profile *p, struct out *o)
 {
 	const struct heap_profile *h = p->heap;
 
-	out_printf(o, "%s calls, %s frees, %s bytes", number_count(h->sums.calls).text, number_count(h->sums.frees).text,
-		   number_count(h->sums.bytes).text);
+	out_printf(o, "%s, %s, %s", number_things(h->sums.calls, "call").text, number_things(h->sums.frees, "free").text,
+		   number_things(h->sums.bytes, "byte").text);
 	if (h->failed)
-		out_printf(o, "; %s calls failed", number_count(h->failed).text);
+		out_printf(o, "; %s failed", number_things(h->failed, "call").text);
 	if (h->inherited_frees)
-		out_printf(o, "; %s frees of blocks inherited by fork", number_count(h->inherited_frees).text);
+		out_printf(o, "; %s of blocks inherited by fork", number_things(h->inherited_frees, "free").text);
 	if (h->unknown_frees)
-		out_printf(o, "; %s frees of blocks from before", number_count(h->unknown_frees).text);
+		out_printf(o, "; %s of blocks from before", number_things(h->unknown_frees, "free").text);
+	if (!p->cpu)
+		text_losses(p, "; ", "", o);
 	out_char(o, '\n');
 }
 
