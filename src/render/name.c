@@ -68,15 +68,16 @@ const char *name_place(char *text, size_t size, const char *file, uint32_t line,
 bool name_is_allocator(const char *name)
 {
 	static const char *const wrappers[] = {
-		"malloc", "calloc", "realloc", "__rtld_malloc", "__rtld_calloc", "__rtld_realloc",
+		"malloc", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc", "posix_memalign",
+		"__rtld_malloc", "__rtld_calloc", "__rtld_realloc",
 		"xmalloc", "xcalloc", "xrealloc", "xmallocz", "xzalloc", "xstrdup", "xstrndup", "xmemdup",
 		"g_malloc", "g_malloc0", "g_realloc", "g_strdup", "g_malloc_n", "g_malloc0_n",
 		"PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawRealloc", "_PyMem_RawMalloc", "_PyMem_RawCalloc",
 		"_PyMem_RawRealloc", "PyMem_Malloc", "PyMem_Calloc", "PyMem_Realloc", "PyObject_Malloc", "PyObject_Calloc",
 		"PyObject_Realloc", "_PyObject_Malloc", "_PyObject_Calloc", "_PyObject_Realloc",
 		"Perl_safesysmalloc", "Perl_safesyscalloc", "Perl_safesysrealloc", "sqlite3MemMalloc", "sqlite3MemRealloc",
-		"sqlite3Malloc", "sqlite3_malloc", "sqlite3_malloc64", "CRYPTO_malloc", "CRYPTO_zalloc", "__rust_alloc",
-		"__rdl_alloc", "strdup", "strndup", "__strdup", "__strndup",
+		"sqlite3Malloc", "sqlite3_malloc", "sqlite3_malloc64", "CRYPTO_malloc", "CRYPTO_zalloc", "CRYPTO_realloc",
+		"CRYPTO_strdup", "_PyMem_RawWcsdup", "__rust_alloc", "__rdl_alloc", "strdup", "strndup", "__strdup", "__strndup",
 	};
 	size_t i;
 

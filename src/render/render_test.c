@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "analyse/profile_testing.h"
+#include "render/name.h"
 #include "render/render.h"
 
 static const struct render_options plain = { .command = "report", .stacks = true, .threads = true };
@@ -231,6 +232,16 @@ static void a_site_is_the_caller_of_operator_new(void **state)
 	profile_free(p);
 }
 
+static void the_loaders_own_malloc_is_an_allocator(void **state)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "__rtld_malloc", "strdup" };	/* rtld-malloc.h */
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_true(name_is_allocator(names[i]));
+	assert_false(name_is_allocator("allocate_dtv"));
+	assert_false(name_is_allocator("malloc_stats"));
+}
+
 static void control_characters_of_names_do_not_reach_a_terminal(void **state)
 {
 	struct profile *p = small_profile();
@@ -379,6 +390,7 @@ int main(void)
 		cmocka_unit_test(the_last_line_of_a_text_is_its_cost),
 		cmocka_unit_test(a_plain_text_is_ascii),
 		cmocka_unit_test(a_site_is_the_caller_of_operator_new),
+		cmocka_unit_test(the_loaders_own_malloc_is_an_allocator),
 		cmocka_unit_test(control_characters_of_names_do_not_reach_a_terminal),
 		cmocka_unit_test(the_limit_bounds_the_rows),
 		cmocka_unit_test(small_kinds_of_work_are_one_figure),
