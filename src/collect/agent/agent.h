@@ -7,6 +7,7 @@
 #ifndef TARE_AGENT_AGENT_H
 #define TARE_AGENT_AGENT_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,6 +65,7 @@ struct thread {
 	struct thread *next;		/* in the list of all; never changes once set */
 	bool busy;			/* inside a hook */
 	bool urgent_blocked;		/* the program believes that it blocks the sampling signal */
+	bool urgent_held;		/* and so it does, as one of its own came; no samples meanwhile */
 	uint32_t tid;
 
 	/* heap */
@@ -223,6 +225,8 @@ void hooks_init(void);
 /* sampler.c */
 void sampler_init(void);
 void sampler_start(struct thread *t);	/* of the calling thread */
+void sampler_resume(struct thread *t);	/* after sampler_forget(); what passed meanwhile is counted as lost */
+bool sampler_is_ours(const siginfo_t *info);
 void sampler_forget(struct thread *t);	/* the thread is gone, or this is a child of fork */
 enum { SAMPLER_SIGNAL = 23 };		/* SIGURG: ignored by default, so that one that arrives after exec does no harm */
 

@@ -131,6 +131,17 @@ static uint64_t periods_due(const struct thread *t, uint64_t cpu_ns)
 	return passed < t->first_period_ns ? 1 : 1 + (passed - t->first_period_ns) / agent.shared->sample_period_ns;
 }
 
+void sampler_resume(struct thread *t)
+{
+	uint64_t cpu_ns = thread_cpu_ns(), passed = periods_due(t, cpu_ns) - 1;
+
+	t->shared->lost_samples += passed - MIN(passed, t->cpu_accounted);
+	t->shared->thread_cpu_ns += cpu_ns - t->cpu_last_ns;
+	sampler_start(t);
+	if (t->urgent_held)	/* again, meanwhile */
+		sampler_forget(t);
+}
+
 /* After the first sample. A program that has no descriptor left gets the timer, which needs none. */
 static void rearm(struct thread *t)
 {
@@ -209,24 +220,27 @@ static void sample(void *arg)
 	take_off(t, begin, cpu_ns);
 }
 
-static bool is_ours(const siginfo_t *info)
+bool sampler_is_ours(const siginfo_t *info)
 {
 	if (info->si_code == SI_TIMER)
 		return info->si_ptr == &agent;
 	/* POLL_IN ... POLL_HUP: of a descriptor with F_SETSIG */
-	return agent.shared->sampler == SAMPLER_PERF && info->si_code > 0 && info->si_code <= 6;
+	return agent.shared && agent.shared->sampler == SAMPLER_PERF && info->si_code > 0 && info->si_code <= 6;
+}
+
+/* All signals are blocked: one that came now would find its handler on the stack of the sampler. */
+static __attribute__((noinline)) void handle_sample(struct thread *t, void *context)
+{
+	if (agent.shared && t && atomic_load_explicit(&agent.shared->active, memory_order_relaxed) & INSTRUMENT_CPU)
+		arch_call_on(t->sample_stack + sizeof(t->sample_stack), sample, &(struct sample){ t, context });
 }
 
 static void sampler_handler(int signal, siginfo_t *info, void *context)
 {
-	struct thread *t = agent_thread;
-
-	if (!agent.shared || !is_ours(info)) {
-		signals_forward(signal, info, context);
-		return;
-	}
-	if (t && atomic_load_explicit(&agent.shared->active, memory_order_relaxed) & INSTRUMENT_CPU)
-		arch_call_on(t->sample_stack + sizeof(t->sample_stack), sample, &(struct sample){ t, context });
+	if (sampler_is_ours(info))
+		handle_sample(agent_thread, context);
+	else
+		signals_forward(agent_thread, signal, info, context);	/* a jump */
 }
 
 void sampler_init(void)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collect/agent/agent.h"
+#include "collect/agent/signals.h"
 
 struct agent agent;
 
@@ -80,6 +81,7 @@ static bool allocator_is_glibc(void)
 static void start(void)
 {
 	hooks_init();
+	signals_init();
 	agent.shared = arena_open();
 	if (!agent.shared)
 		return;
@@ -142,6 +144,7 @@ static void after_fork(void)
 	agent = kept;
 	if (agent.shared->no_children) {
 		become_inert();
+		signals_give_back();
 		return;
 	}
 	first_node = MIN(atomic_load(&parent->nnodes), 1u << EVENT_NODE_BITS);
@@ -149,6 +152,7 @@ static void after_fork(void)
 	objects_after_fork();
 	if (!process_register((int32_t)parent->process, first_node)) {
 		become_inert();
+		signals_give_back();
 		return;
 	}
 	memcpy(agent.process->argv, parent->argv, parent->argv_bytes);

@@ -23,6 +23,7 @@ enum {
 };
 
 static _Atomic(struct thread *) look_next;
+static bool forked_blocked;	/* what the thread that forked believed of its mask */
 
 static uint32_t current_tid(void)
 {
@@ -81,7 +82,7 @@ static struct thread *thread_acquire(uint32_t own)
 	if (!t)
 		return thread_new();
 	sampler_forget(t);
-	t->busy = t->urgent_blocked = false;
+	t->busy = t->urgent_blocked = t->urgent_held = false;
 	t->last_alloc = 0;
 	t->net_bytes = 0;
 	t->not_before = 0;
@@ -121,8 +122,11 @@ COLD struct thread *thread_attach(void)
 	if (!agent_on())
 		return NULL;
 	t = thread_acquire(current_tid());
-	if (t)
-		thread_begin(t);
+	if (!t)
+		return NULL;
+	t->urgent_blocked = forked_blocked;
+	forked_blocked = false;
+	thread_begin(t);
 	return t;
 }
 
@@ -131,6 +135,7 @@ void threads_after_fork(void)
 	/* the parent's states stay the parent's: their logs lie in its arena */
 	atomic_store(&agent.threads, NULL);
 	atomic_store(&look_next, NULL);
+	forked_blocked = agent_thread && agent_thread->urgent_blocked;
 	agent_thread = NULL;
 }
 
@@ -149,6 +154,16 @@ static void thread_release(struct thread *t)
 	atomic_store(&t->shared->tid, 0);	/* no thread has this number: free */
 }
 
+/* Whether the new thread is to block the sampling signal: by its attributes, or as its creator. */
+static bool starts_blocked(const pthread_attr_t *attributes)
+{
+	sigset_t mask;
+
+	if (attributes && !pthread_attr_getsigmask_np(attributes, &mask))
+		return sigismember(&mask, SAMPLER_SIGNAL) == 1;
+	return agent_thread && agent_thread->urgent_blocked;
+}
+
 HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *(*start)(void *), void *arg)
 {
 	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -164,7 +179,7 @@ HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *
 		t = thread_acquire(TID_CLAIMED);
 	if (!t)
 		return real(ret, attributes, start, arg);
-	t->urgent_blocked = agent_thread && agent_thread->urgent_blocked;
+	t->urgent_blocked = starts_blocked(attributes);
 	t->start = start;
 	t->start_arg = arg;
 	error = real(ret, attributes, thread_main, t);

@@ -174,6 +174,7 @@ static void blocked_urgent(void)
 	say("while blocked: received %d, pending %d\n", (int)seen, sigismember(&pending, SIGURG));
 	sigprocmask(SIG_UNBLOCK, &urgent, NULL);
 	say("then: received %d\n", (int)seen);
+	burn(60);
 	sigprocmask(SIG_BLOCK, &urgent, NULL);
 	kill(getpid(), SIGURG);
 	burn(30);
