@@ -30,7 +30,7 @@ def addr2line(path, address):
     out = subprocess.run(["addr2line", "-f", "-i", "-C", "-e", path, address], capture_output=True, text=True).stdout.splitlines()
     frames = []
     for function, place in zip(out[::2], out[1::2]):
-        file, _, line = place.split(" ")[0].rpartition(":")
+        file, _, line = place.partition(" (discriminator")[0].rpartition(":")
         frames.append((function, os.path.basename(file), int(line) if line.isdigit() else None))
     if len(frames) > 1:
         # GNU addr2line names the first of several by the symbol table, which knows the outermost only; the place is right.
