@@ -127,7 +127,7 @@ static void cost_start(struct profile *p, const struct load *l)
 		.what = "agent start",
 		.unit_ns = cost_mean_ns(l, &start),
 		.times = start.times,
-		.how = cost_how(p, &start, "once a process"),
+		.how = cost_how(p, &start, p->cpu ? "once a process, and the first sample of each thread" : "once a process"),
 	});
 }
 

@@ -132,6 +132,11 @@ static inline void cost_add(struct cost_sum *cost, uint64_t ticks)
 	cost->ticks_squared += ticks * ticks;
 }
 
+static inline uint64_t ns_in_ticks(uint64_t ns)
+{
+	return ns * agent.shared->ticks_per_mi_ns >> 20;
+}
+
 extern __thread struct thread *agent_thread;	/* NULL: this thread has not been met */
 
 /* start.c */
@@ -227,6 +232,7 @@ void sampler_init(void);
 void sampler_start(struct thread *t);	/* of the calling thread */
 void sampler_resume(struct thread *t);	/* after sampler_forget(); what passed meanwhile is counted as lost */
 bool sampler_is_ours(const siginfo_t *info);
+uint64_t thread_cpu_ns(void);		/* of the calling thread */
 void sampler_forget(struct thread *t);	/* the thread is gone, or this is a child of fork */
 enum { SAMPLER_SIGNAL = 23 };		/* SIGURG: ignored by default, so that one that arrives after exec does no harm */
 

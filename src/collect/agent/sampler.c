@@ -29,12 +29,19 @@ enum {
 	TIMED_SAMPLE = 4		/* one sample in this many is timed */
 };
 
-static uint64_t thread_cpu_ns(void)
+uint64_t thread_cpu_ns(void)
 {
 	struct timespec ts = { 0 };
 
 	arch_syscall2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* A thread's first sample, cold, and the event that is made in it: part of the agent's start. */
+static void cost_first(struct thread *t, uint64_t cpu_ns)
+{
+	t->shared->cost[COST_START].times++;
+	cost_add(&t->shared->cost[COST_START], ns_in_ticks(thread_cpu_ns() - cpu_ns));
 }
 
 /* Two events a thread: one that comes once, after the first phase, then one each period. */
@@ -184,6 +191,17 @@ static void record_sample(struct thread *t, uint32_t node, uint64_t missed, uint
 	log_put(&t->cpu_log, ticks);
 }
 
+/* The periods begin when the first handler is done: its own time is in none. */
+static void after_first(struct thread *t, uint64_t cpu_ns)
+{
+	if (!t->first_phase)
+		return;
+	t->first_phase = false;
+	if (t->perf_page[PERF_ONCE])
+		rearm(t);
+	cost_first(t, cpu_ns);
+}
+
 /* Runs on a stack of the agent: the program's may be a small alternate one. */
 static void sample(void *arg)
 {
@@ -192,14 +210,10 @@ static void sample(void *arg)
 	uint64_t begin = arch_ticks(), cpu_ns = thread_cpu_ns(), due = periods_due(t, cpu_ns), missed, took = 0;
 	uint32_t node;
 
-	if (t->first_phase) {
-		t->first_phase = false;
-		if (t->perf_page[PERF_ONCE])
-			rearm(t);
-	}
 	if (t->busy || begin < t->not_before) {	/* tare's own work was interrupted: not the program's time */
 		t->cpu_accounted += t->busy;
 		t->shared->tare_samples++;
+		after_first(t, cpu_ns);
 		return;
 	}
 	walk_context(&t->cpu_stack.walk, s->context);
@@ -213,10 +227,11 @@ static void sample(void *arg)
 	t->cpu_last_ns = cpu_ns;
 	if (t->shared->samples % TIMED_SAMPLE == 1) {
 		/* by the CPU clock: so long a piece of work is interrupted now and then, which is not its cost */
-		took = (thread_cpu_ns() - cpu_ns) * agent.shared->ticks_per_mi_ns >> 20;
+		took = ns_in_ticks(thread_cpu_ns() - cpu_ns);
 		cost_add(&t->shared->cost[COST_SAMPLE], took);
 	}
 	record_sample(t, node, missed, took, begin);
+	after_first(t, cpu_ns);
 	take_off(t, begin, cpu_ns);
 }
 

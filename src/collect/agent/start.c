@@ -20,7 +20,7 @@
 
 struct agent agent;
 
-static uint64_t start_took;	/* ticks of agent_start() */
+static uint64_t start_took_ns;	/* CPU time of agent_start() */
 
 static struct agent kept;	/* what it was, for a child of fork; shared NULL: inert */
 
@@ -107,13 +107,14 @@ static void start(void)
 COLD void agent_start(void)
 {
 	static bool started;
-	uint64_t begin = arch_ticks();
+	uint64_t begin_ns;
 
 	if (started)
 		return;
 	started = true;
+	begin_ns = thread_cpu_ns();
 	start();
-	start_took = arch_ticks() - begin;
+	start_took_ns = thread_cpu_ns() - begin_ns;
 }
 
 static void copy_argv(int argc, char **argv)
@@ -210,7 +211,7 @@ HOOK pid_t _Fork(void)
 
 static __attribute__((constructor)) void agent_construct(int argc, char **argv)
 {
-	uint64_t begin = arch_ticks(), before = start_took;	/* 0 unless a hook was called already */
+	uint64_t begin_ns = thread_cpu_ns(), before_ns = start_took_ns;	/* 0 unless a hook was called already */
 	struct thread *t;
 
 	agent_start();
@@ -222,6 +223,6 @@ static __attribute__((constructor)) void agent_construct(int argc, char **argv)
 	t = thread_here();
 	if (!t)
 		return;
-	t->shared->cost[COST_START].times = 1;
-	cost_add(&t->shared->cost[COST_START], before + arch_ticks() - begin);
+	t->shared->cost[COST_START].times++;
+	cost_add(&t->shared->cost[COST_START], ns_in_ticks(before_ns + thread_cpu_ns() - begin_ns));
 }
