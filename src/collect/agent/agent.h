@@ -155,8 +155,8 @@ void agent_start(void);
 /** arena_take - @size zeroed bytes of the arena (at most a quarter of an extent), aligned to 64; 0: no room */
 uint64_t arena_take(size_t size);
 void *arena_at(uint64_t offset);
-/** arena_open - maps the arena's header; NULL: there is none, or it is of another version */
-struct shared_header *arena_open(void);
+/** arena_open - maps the arena's header, which lies beside the agent; NULL: there is none, or it is of another version */
+struct shared_header *arena_open(const char *agent_path);
 /** private_map - zeroed private memory, never given back; NULL: none to be had */
 void *private_map(size_t bytes);
 
@@ -226,6 +226,9 @@ void heap_moved(struct thread *t, const void *old, const struct block *block, co
 
 /* heap_hooks.c */
 void hooks_init(void);
+
+/* exec_hooks.c */
+void exec_init(const char *agent_path);	/* the agent's own, as the preload entry has it */
 
 /* sampler.c */
 void sampler_init(void);

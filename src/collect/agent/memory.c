@@ -48,17 +48,13 @@ static bool is_address(long p)
 	return p > 0 || p < -4095;
 }
 
-struct shared_header *arena_open(void)
+struct shared_header *arena_open(const char *path)
 {
 	static const char name[] = "/arena";
-	struct dl_find_object self;
 	struct shared_header *shared;
-	const char *path, *slash;
+	const char *slash;
 	long p;
 
-	if (_dl_find_object((void *)arena_open, &self) || !self.dlfo_link_map->l_name)
-		return NULL;
-	path = self.dlfo_link_map->l_name;
 	slash = strrchr(path, '/');
 	if (!slash || (size_t)(slash - path) + sizeof(name) > sizeof(arena_path))
 		return NULL;

@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +81,13 @@ static bool allocator_is_glibc(void)
 
 static void start(void)
 {
+	struct dl_find_object self;
+
 	hooks_init();
 	signals_init();
-	agent.shared = arena_open();
+	if (_dl_find_object((void *)start, &self) || !self.dlfo_link_map->l_name)
+		return;
+	agent.shared = arena_open(self.dlfo_link_map->l_name);
 	if (!agent.shared)
 		return;
 	agent.tick_cost = agent.shared->tick_cost;
@@ -92,6 +97,7 @@ static void start(void)
 		return;
 	}
 	objects_init();
+	exec_init(self.dlfo_link_map->l_name);
 	if (agent.shared->instruments & INSTRUMENT_HEAP) {
 		/* glibc aligns every block to 16; others align small ones to 8 */
 		shadow_init(allocator_is_glibc() ? 4 : 3);
