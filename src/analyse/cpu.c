@@ -60,6 +60,15 @@ static void cpu_sample(struct cpu *c, struct cpu_stream *s, uint64_t word)
 	c->handled += ticks != 0;
 }
 
+static void cpu_unsampled(struct cpu *c, const struct cpu_stream *s, uint32_t periods)
+{
+	size_t thread = MIN(load_thread(c->load, s->process, s->tid), (size_t)THREAD_MAX);	/* may move the array */
+	struct load_thread *t = &c->load->threads[thread];
+
+	t->samples += periods;
+	t->kernel_samples += periods;
+}
+
 void cpu_log(struct cpu *c, const struct rec_log *log)
 {
 	struct cpu_stream *s = cpu_stream(c, load_process(c->load, log->process), log->slot);
@@ -76,6 +85,9 @@ void cpu_log(struct cpu *c, const struct rec_log *log)
 		switch (event_op(word)) {
 		case EVENT_THREAD:
 			s->tid = (uint32_t)word;
+			break;
+		case EVENT_UNSAMPLED:
+			cpu_unsampled(c, s, event_small(word));
 			break;
 		case EVENT_SAMPLE:
 			cpu_sample(c, s, word);

@@ -21,6 +21,7 @@ enum event_op {
 	EVENT_THREAD = 5,	/* bits 31..0: tid; the words that follow are of this thread */
 	EVENT_SAMPLE = 6,	/* node; small: periods of CPU time before this one that could not be sampled (in the kernel);
 				   low 24 bits: ticks the handler took, 0: not timed. The next word is the time in ticks (all 64 bits) */
+	EVENT_UNSAMPLED = 7,	/* small: periods of CPU time that passed without a sample, at the end of a process */
 };
 
 enum {

@@ -236,6 +236,8 @@ void sampler_start(struct thread *t);	/* of the calling thread */
 void sampler_resume(struct thread *t);	/* after sampler_forget(); what passed meanwhile is counted as lost */
 bool sampler_is_ours(const siginfo_t *info);
 uint64_t thread_cpu_ns(void);		/* of the calling thread */
+/** sampler_settle - periods since the last sample, that passed in the kernel, are told; before the process ends */
+void sampler_settle(struct thread *t);
 void sampler_forget(struct thread *t);	/* the thread is gone, or this is a child of fork */
 enum { SAMPLER_SIGNAL = 23 };		/* SIGURG: ignored by default, so that one that arrives after exec does no harm */
 

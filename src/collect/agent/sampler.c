@@ -202,6 +202,26 @@ static void after_first(struct thread *t, uint64_t cpu_ns)
 	cost_first(t, cpu_ns);
 }
 
+void sampler_settle(struct thread *t)
+{
+	uint64_t due, missed;
+	bool busy = t->busy;
+
+	if (!(atomic_load(&agent.shared->active) & INSTRUMENT_CPU) || (!t->perf_page[PERF_ONCE] && !t->timer))
+		return;
+	t->busy = true;		/* a sample now would be of this */
+	atomic_signal_fence(memory_order_seq_cst);
+	due = periods_due(t, thread_cpu_ns());
+	due -= due > 0;		/* the one that is not over yet */
+	missed = due > t->cpu_accounted ? MIN(due - t->cpu_accounted, EVENT_MASK(EVENT_SMALL_BITS)) : 0;
+	if (missed && log_room(t, &t->cpu_log, LOG_CPU, 1)) {
+		log_put(&t->cpu_log, event_word(EVENT_UNSAMPLED, missed, 0, 0));
+		t->cpu_accounted += missed;
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->busy = busy;
+}
+
 /* Runs on a stack of the agent: the program's may be a small alternate one. */
 static void sample(void *arg)
 {

@@ -180,8 +180,11 @@ COLD bool agent_wiped(void)
 static void note_exit(int status)
 {
 	/* a child of vfork runs here too, in its parent's memory */
-	if (agent.shared && (uint32_t)arch_syscall1(SYS_getpid, 0) == agent.process->pid)
-		atomic_store(&agent.process->exit_code, (uint32_t)(status & 0xff) + 1);
+	if (!agent.shared || (uint32_t)arch_syscall1(SYS_getpid, 0) != agent.process->pid)
+		return;
+	atomic_store(&agent.process->exit_code, (uint32_t)(status & 0xff) + 1);
+	if (agent_thread)
+		sampler_settle(agent_thread);
 }
 
 static void on_exit_call(int status, void *arg)
