@@ -28,6 +28,19 @@ CASES = [       # sentence, words, CPU time in ms that it burns at least
     ("stack overflow handled on an alternate stack", ["overflow"], 40),
 ]
 
+URGENT = [      # the same, of urgent.c: it uses the sampler's own signal, in ways that few programs do
+    ("sysv_signal, sigignore, sigblock and their kin", ["kinds-of-signal"], 90),
+    ("masks and handlers of children", ["children"], 60),
+    ("SIG_IGN discards what is pending", ["discarded"], 60),
+    ("SIGURG let in by sigsuspend, ppoll, pselect, epoll_pwait, sigpause", ["waits"], 120),
+    ("SIGURG blocked by all threads, waited for by one", ["one-waits"], 60),
+    ("a busy handler on an alternate stack with no room for another", ["busy-on-alternate"], 240),
+    ("a handler left by a jump without a mask", ["jump-off"], 100),
+    ("a handler that nests, its frames and its stack", ["nests"], 100),
+    ("two signals on one alternate stack", ["timer-on-alternate"], 300),
+    ("each SIGURG to a process arrives", ["each-arrives"], 50),
+]
+
 # Becomes another program for which perf_event_open is forbidden, as in many containers.
 NO_PERF = r"""
 #include <errno.h>
@@ -53,18 +66,18 @@ int main(int argc, char **argv)
 }
 """
 
-program = compiled("signals")
-if not check("signals.c can be built", program):
+program, urgent = compiled("signals"), compiled("urgent")
+if not check("signals.c and urgent.c can be built", program and urgent):
     done()
-for sentence, words, ms in CASES:
-    doc = untouched(sentence, "cpu", program, *words, options=("-F", "4999"))
+for path, (sentence, words, ms) in [(program, case) for case in CASES] + [(urgent, case) for case in URGENT]:
+    doc = untouched(sentence, "cpu", path, *words, options=("-F", "4999"))
     if doc:
         # whatever the program blocks and handles, its time is seen
         wanted = ms * 1e6 / doc["period_ns"]
         enough = 0.85 * wanted - 5
         for _ in range(3):      # a busy machine takes time away from one run or another
             if doc["samples"] < enough:
-                doc = measured("cpu", program, *words, options=("-F", "4999"))[1] or doc
+                doc = measured("cpu", path, *words, options=("-F", "4999"))[1] or doc
         check(f"{sentence}: sampled all along", doc["samples"] >= enough, (doc["samples"], wanted))
 
 
@@ -92,4 +105,6 @@ def without_perf():
 without_perf()
 for sentence, words, ms in CASES[3:8] + CASES[13:14] + CASES[18:]:
     untouched(sentence, "heap", program, *words)
+for sentence, words, ms in URGENT[:5]:
+    untouched(sentence, "heap", urgent, *words)
 done()

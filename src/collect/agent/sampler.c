@@ -112,22 +112,30 @@ void sampler_forget(struct thread *t)
 	t->timer = 0;
 }
 
-void sampler_start(struct thread *t)
+static void arm(struct thread *t)
 {
 	uint64_t period = agent.shared->sample_period_ns;
-	/* a random first phase, so that threads shorter than a period are sampled as often as their time says */
-	uint64_t phase = (arch_ticks() ^ t->tid * 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull >> 11;
 
-	signals_open(t);
-	t->cpu_start_ns = t->cpu_last_ns = thread_cpu_ns();
-	t->cpu_accounted = 0;
-	t->first_period_ns = 10000 + phase % period;
-	t->first_phase = true;
 	if (agent.shared->sampler == SAMPLER_PERF && perf_arm(t, PERF_ONCE, t->first_period_ns))
 		return;
 	if (timer_arm(t, t->first_period_ns, period))
 		return;
 	atomic_fetch_or(&agent.process->flags, PROCESS_NO_SAMPLER);
+}
+
+void sampler_start(struct thread *t)
+{
+	/* a random first phase, so that threads shorter than a period are sampled as often as their time says */
+	uint64_t phase = (arch_ticks() ^ t->tid * 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull >> 11;
+
+	t->cpu_start_ns = t->cpu_last_ns = thread_cpu_ns();
+	t->cpu_accounted = 0;
+	t->first_period_ns = 10000 + phase % agent.shared->sample_period_ns;
+	t->first_phase = true;
+	arm(t);
+	signals_open(t);
+	if (t->urgent_held)	/* by a signal of the program's that came meanwhile */
+		sampler_forget(t);
 }
 
 /* Periods that should have brought a sample up to now, this one included. */
@@ -145,8 +153,6 @@ void sampler_resume(struct thread *t)
 	t->shared->lost_samples += passed - MIN(passed, t->cpu_accounted);
 	t->shared->thread_cpu_ns += cpu_ns - t->cpu_last_ns;
 	sampler_start(t);
-	if (t->urgent_held)	/* again, meanwhile */
-		sampler_forget(t);
 }
 
 /* After the first sample. A program that has no descriptor left gets the timer, which needs none. */

@@ -158,6 +158,23 @@ void signals_open(struct thread *t)
 		t->urgent_blocked = true;
 }
 
+bool signals_shut(void)
+{
+	uint64_t mine, before = 0;
+
+	if (!signals_taken)
+		return false;
+	mine = signals_bit(signals_taken);
+	return !arch_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mine, (long)&before, 8) && !(before & mine);
+}
+
+void signals_unshut(void)
+{
+	uint64_t mine = signals_bit(signals_taken);
+
+	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mine, 0, 8);
+}
+
 /* To the thread if it was sent to it, else to the process, where any thread may take it. */
 static void send_again(int signal, const siginfo_t *info)
 {
@@ -190,10 +207,12 @@ COLD void signals_hold(struct thread *t, int signal, const siginfo_t *info, ucon
 
 COLD void signals_release(struct thread *t)
 {
-	uint64_t set = signals_bit(signals_taken);
+	bool belief = t->urgent_blocked;
 
 	t->urgent_held = false;
-	arch_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, 8);	/* it may be held again in here */
-	if (agent.shared && !t->urgent_held)
-		sampler_resume(t);
+	if (agent.shared)
+		sampler_resume(t);	/* unblocks it, so that it may be held again in here */
+	else
+		signals_unshut();
+	t->urgent_blocked = belief;
 }

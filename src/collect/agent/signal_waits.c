@@ -18,22 +18,31 @@
 #include "collect/agent/agent.h"
 #include "collect/agent/signals.h"
 
-/* The calling thread if it believes that the signal is blocked, and it is not. */
+/* The calling thread if it believes that the signal is blocked. */
 static struct thread *believing(void)
 {
 	struct thread *t = signals_taken ? agent_thread : NULL;
 
-	return t && t->urgent_blocked && !t->urgent_held ? t : NULL;
+	return t && t->urgent_blocked ? t : NULL;
 }
 
-/* After a wait of @t: whether it has to be made again, which it is once. */
-static bool wait_again(struct thread *t, int result, int times)
+static bool is_pending(void)
+{
+	uint64_t pending = 0;
+
+	arch_syscall2(SYS_rt_sigpending, (long)&pending, 8);
+	return pending & signals_bit(signals_taken);
+}
+
+/* After a wait of @t: whether it has to be made again, which it is once, if the signal was held in it. */
+static bool wait_again(struct thread *t, int result, bool was_held, int times)
 {
 	if (!t->urgent_held)
 		return false;
-	if (result < 0 && errno == EINTR && times == 1)
+	if (!was_held && result < 0 && errno == EINTR && times == 1)
 		return true;
-	signals_release(t);
+	if (!is_pending())
+		signals_release(t);
 	return false;
 }
 
@@ -41,13 +50,15 @@ static bool wait_again(struct thread *t, int result, int times)
 #define WAIT(call)                                                      \
 	do {                                                            \
 		struct thread *t_ = believing();                        \
+		bool held_;                                             \
 		int result_, times_ = 0;                                \
 									\
 		if (LIKELY(!t_))                                        \
 			return call;                                    \
+		held_ = t_->urgent_held;                                \
 		do                                                      \
 			result_ = call;                                 \
-		while (wait_again(t_, result_, ++times_));              \
+		while (wait_again(t_, result_, held_, ++times_));       \
 		return result_;                                         \
 	} while (0)
 

@@ -27,6 +27,10 @@ void signals_forward(struct thread *t, int signal, siginfo_t *info, void *contex
 /** signals_open - the signal is unblocked in the calling thread, whose state is @t */
 void signals_open(struct thread *t);
 
+/** signals_shut - really blocks the signal in the calling thread; Return: false: it was, or none is taken */
+bool signals_shut(void);
+void signals_unshut(void);
+
 /* Between signal_hooks.c, signal_masks.c and signal_waits.c. */
 
 extern int signals_taken;	/* 0: no signal is taken */

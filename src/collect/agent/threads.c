@@ -14,6 +14,7 @@
 #include <threads.h>
 
 #include "collect/agent/agent.h"
+#include "collect/agent/signals.h"
 
 __thread struct thread *agent_thread __attribute__((tls_model("initial-exec")));
 
@@ -168,6 +169,7 @@ HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *
 {
 	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	struct thread *t = NULL;
+	bool shut;
 	int error;
 
 	if (UNLIKELY(!real)) {
@@ -182,7 +184,10 @@ HOOK int pthread_create(pthread_t *ret, const pthread_attr_t *attributes, void *
 	t->urgent_blocked = starts_blocked(attributes);
 	t->start = start;
 	t->start_arg = arg;
+	shut = t->urgent_blocked && signals_shut();	/* the new thread opens it when it has its state */
 	error = real(ret, attributes, thread_main, t);
+	if (shut)
+		signals_unshut();
 	if (error)
 		thread_release(t);
 	return error;
