@@ -76,8 +76,10 @@ def recordings():
     equal("an automatic name has program and PID", os.listdir("names"), [name])
     equal("run.file names it", doc.get("run", {}).get("file"), name)
     os.mkdir("taken")
-    for pid in range(os.getpid(), os.getpid() + 1000):      # one of them will be the program's
-        open(f"taken/tare.sh.{pid}.tare", "w").close()
+    with open("/proc/sys/kernel/pid_max") as f:
+        last = int(f.read())
+    for pid in range(os.getpid(), os.getpid() + 2000):      # one of them will be the program's; the kernel begins anew at 300
+        open(f"taken/tare.sh.{pid if pid < last else pid - last + 300}.tare", "w").close()
     got = tare("cpu", "-q", "--json", "--", SH, "-c", "true", cwd="taken")
     doc = document(got.out) or {}
     name = f"tare.sh.{doc.get('run', {}).get('pid')}.2.tare"
