@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """agent_exec - programs that become other programs, with and without an environment, and those that cannot be measured"""
 import os
+import re
 import shutil
 import signal
 import stat
@@ -65,6 +66,80 @@ def followed():
         doc = untouched(sentence, "heap", *words)
         if doc:
             equal(f"{sentence}: the program at the end is measured", by_function(doc).get("leaf_work"), [9, 270, 0])
+
+
+WAYS = ["execve", "execve-null", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "vfork",
+        "posix_spawn", "posix_spawnp"]
+LEAF_WORK = [9, 270, 0]
+
+
+def without_entry(out):
+    """The environment that a program printed, without tare's entry."""
+    out = re.sub(rb"(?m)^LD_PRELOAD=/\S*/tare\.\d+\.\w+/agent\.so\n", b"", out)
+    return re.sub(rb"/[^\s:=]*/tare\.\d+\.\w+/agent\.so:", b"", out)
+
+
+def ways():
+    execs = compiled("execs")
+    for way in WAYS:
+        doc = untouched(f"{way} with another environment", "heap", execs, way, execs, normal=without_entry)
+        if doc:
+            equal(f"{way}: the program that it starts is measured", by_function(doc).get("leaf_work"), LEAF_WORK)
+    # the loader splits at spaces too
+    other = compile_c("other.so", "#include <stdio.h>\n__attribute__((constructor)) static void here(void) { puts(\"other\"); }",
+                      "-shared", "-fPIC")
+    for entry in (f"LD_PRELOAD={other}", "LD_PRELOAD="):
+        doc = untouched(f"{entry[:12]} of the program's own", "heap", execs, "preload", entry, execs,
+                        normal=lambda out: without_entry(out).replace(b"LD_PRELOAD=\n", b""))
+        if doc:
+            equal(f"{entry[:12]} of the program's own: it is measured", by_function(doc).get("leaf_work"), LEAF_WORK)
+    alone_left(execs)
+    limits(execs)
+
+
+def alone_left(execs):
+    """Where the entry would do harm, or is not wanted."""
+    for way, calls in (("execve", LEAF_WORK), ("posix_spawn", None), ("vfork", None)):
+        under, doc = measured("heap", execs, way, execs, options=["--no-children"])
+        equal(f"--no-children: {way}: only the process itself is measured", by_function(doc or {"sites": []}).get("leaf_work"), calls)
+        if calls is None:
+            check(f"--no-children: {way}: a child's environment is as it was given", b"LD_PRELOAD" not in under.out, under)
+    needed = re.findall(r"(/\S+) \(", subprocess.run(["ldd", execs], capture_output=True, text=True).stdout)
+    if os.geteuid() != 0 or not needed:
+        return skip("in another root, where the agent is not, nothing is added", "needs root and ldd")
+    for file in needed + [execs]:
+        os.makedirs("jail" + os.path.dirname(file), exist_ok=True)
+        shutil.copy(file, "jail" + file)
+    alone = plain(execs, "jail", "jail", execs)
+    under, _ = measured("heap", execs, "jail", "jail", execs)
+    equal("in another root, where the agent is not, nothing is added", (under.status, under.out, under.err),
+          (alone.status, alone.out, alone.err))
+
+
+def limits(execs):
+    for name, mode, text in (("first/plain", 0o644, "#!/bin/sh\nexit 1\n"), ("plain", 0o644, ""), ("garbage", 0o755, "\x01\x02"),
+                             ("first/tool", 0o644, "#!/bin/sh\n"), ("second/tool", 0o755, f"{leaf} 9\n")):
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        with open(name, "w") as f:
+            f.write(text)
+        os.chmod(name, mode)
+    os.symlink("loop", "loop")
+    untouched("calls that fail", "heap", execs, "errors")
+    # "tool" has no "#!" and lies behind one that is not executable
+    for way in ("execvp", "execlp", "execvpe", "posix_spawnp"):
+        alone = plain(execs, way, "tool")
+        under, doc = measured("heap", execs, way, "tool")
+        equal(f"{way} of a script that it has to search: status and output", (under.status, under.out, under.err),
+              (alone.status, alone.out, alone.err))
+        if way != "posix_spawnp":
+            equal(f"{way} of a script that it has to search: its program is measured",
+                  by_function(doc or {"sites": []}).get("leaf_work"), LEAF_WORK)
+    untouched("the largest environment", "heap", execs, "full")
+    for n in ("3500", "9000"):
+        doc = untouched(f"an environment of {n} entries from a small stack", "heap", execs, "many", n,
+                        normal=lambda out: without_entry(out)[:20000])
+        if doc:
+            equal(f"programs with an environment of {n} entries are measured", by_function(doc).get("leaf_work"), [40, 1200, 0])
 
 
 def inherited():
@@ -187,6 +262,7 @@ def ignored_child_signal():
 
 
 followed()
+ways()
 inherited()
 scripts()
 refused()

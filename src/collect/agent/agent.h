@@ -228,7 +228,9 @@ void heap_moved(struct thread *t, const void *old, const struct block *block, co
 void hooks_init(void);
 
 /* exec_hooks.c */
-void exec_init(const char *agent_path);	/* the agent's own, as the preload entry has it */
+void exec_init(void);
+/** exec_follow - programs that are started are measured too, by the agent at @agent_path, which stays; NULL: no more */
+void exec_follow(const char *agent_path);
 
 /* sampler.c */
 void sampler_init(void);

@@ -63,6 +63,7 @@ static void become_inert(void)
 {
 	agent.heap = false;
 	agent.shared = kept.shared = NULL;
+	exec_follow(NULL);
 }
 
 static void keep(void)
@@ -85,6 +86,7 @@ static void start(void)
 
 	hooks_init();
 	signals_init();
+	exec_init();
 	if (_dl_find_object((void *)start, &self) || !self.dlfo_link_map->l_name)
 		return;
 	agent.shared = arena_open(self.dlfo_link_map->l_name);
@@ -97,7 +99,7 @@ static void start(void)
 		return;
 	}
 	objects_init();
-	exec_init(self.dlfo_link_map->l_name);
+	exec_follow(self.dlfo_link_map->l_name);
 	if (agent.shared->instruments & INSTRUMENT_HEAP) {
 		/* glibc aligns every block to 16; others align small ones to 8 */
 		shadow_init(allocator_is_glibc() ? 4 : 3);
