@@ -16,7 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,12 +78,61 @@ static int make_dir(char *ret, size_t size, struct err *err)
 	return -(int)i;
 }
 
+/* Whether every user can open it. */
+static bool is_public(const char *path)
+{
+	char *real CLEANUP_FREE = realpath(path, NULL), *slash;
+	struct stat st;
+
+	if (!real || stat(real, &st) || !(st.st_mode & S_IROTH))
+		return false;
+	while ((slash = strrchr(real, '/')) != real) {
+		*slash = 0;
+		if (stat(real, &st) || !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_file(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	struct stat st;
+	off_t left = in >= 0 && out >= 0 && !fstat(in, &st) ? st.st_size : -1;
+	ssize_t n = 1;
+
+	for (; left > 0 && n > 0; left -= n)
+		n = sendfile(out, in, NULL, (size_t)left);
+	if (left == 0 && fchmod(out, 0755))
+		left = -1;
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	if (left)
+		unlink(to);
+	return left == 0;
+}
+
+/*
+ * A link, since /tmp may forbid to run what lies in it. But a program of root may change its user, and the loader would then
+ * complain of an agent that only root can open: a copy.
+ */
+static int place_agent(const char *agent_path, const char *at, const char *dir)
+{
+	struct statvfs fs;
+
+	if (geteuid() == 0 && !is_public(agent_path) && !statvfs(dir, &fs) && !(fs.f_flag & ST_NOEXEC) && copy_file(agent_path, at))
+		return 0;
+	return symlink(agent_path, at);
+}
+
 static int make_links(struct launch_arena *a, const char *agent_path, struct err *err)
 {
 	char link[160], target[64];
 
 	snprintf(link, sizeof(link), "%s/agent.so", a->dir);
-	if (symlink(agent_path, link))
+	if (place_agent(agent_path, link, a->dir))
 		return err_set(err, -errno, "cannot make the link %s: %s", link, strerror(errno));
 	snprintf(link, sizeof(link), "%s/arena", a->dir);
 	snprintf(target, sizeof(target), "/proc/%d/fd/%d", (int)getpid(), a->fd);
